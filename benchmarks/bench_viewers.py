@@ -1,6 +1,7 @@
 """Many viewers of one debate: does everybody get every event in order, and what does that cost the server?
 
     python benchmarks/bench_viewers.py                 # 200 viewers, about 20 events a second, 20 seconds, on this machine only
+    python benchmarks/bench_viewers.py --debates 100000      # how long the pages of a list of so many stored debates take
 
 A real debate of five agents and three judges that a clock holds back runs behind the real server, a process of its own; the viewers are
 another process with a connection each. The server's CPU time and memory are read from /proc. It ends by itself.
@@ -16,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 from random import Random
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -177,24 +178,89 @@ async def watch(viewers: int, rate: float, seconds: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
+PAGES = {
+    "first": "/",
+    "middle": "/?page={middle}",
+    "search": "/?q=bridge+lorries",
+    "search_nothing": "/?q=zeppelin",
+    "badge": "/?only=wrong",
+    "tag": "/?only=%23benchmark",
+    "compare": "/compare",
+}
+"""Pages of a list, by what is asked of it."""
+
+
+def shelve(folder: Path, debates: int) -> None:
+    """So many records of scripted debates: copies on different days, and links to these."""
+    import stories
+
+    texts = [stories.write(name, folder / "base").read_bytes() for name in stories.NAMES]
+    for number in range(debates):
+        own = folder / "runs" / f"debate-{number:06}"
+        own.mkdir(parents=True)
+        if number % 500 == 0:
+            day = b"%d-%02d-%02d" % (2020 + number // 500 // 336, 1 + number // 500 // 28 % 12, 1 + number // 500 % 28)
+            copy = own / "transcript.jsonl"
+            copy.write_bytes(texts[number // 500 % len(texts)].replace(b"2026-11-16T", day + b"T", 1))
+        else:
+            os.link(copy, own / "transcript.jsonl")
+        if number % 1000 == 0:
+            (own / "label.json").write_text('{"name": "", "tags": ["benchmark"]}', encoding="utf-8")
+
+
+def history(debates: int) -> dict[str, Any]:
+    """A list of so many stored debates: how long until all are in the index, and how long its pages take then."""
+    import httpx
+
+    from stage import serving, slow_panel
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shelve(folder, debates)
+        with (
+            serving(folder / "runs", slow_panel(folder, "http://127.0.0.1:9")) as stage,
+            httpx.Client(base_url=stage.url, timeout=60) as client,
+        ):
+            began, waits, text = monotonic(), list[float](), ""
+            while f">{debates:,} debates<" not in text and monotonic() - began < 3600:
+                asked = monotonic()
+                text = client.get("/").text
+                waits.append(monotonic() - asked)
+                sleep(0.5)
+            found: dict[str, Any] = {
+                "debates": debates, "seconds_until_all_are_listed": round(monotonic() - began, 1),
+                "slowest_page_meanwhile_ms": round(1000 * max(waits)),
+            }  # fmt: skip
+            for kind, path in PAGES.items():
+                times = []
+                for _ in range(9):
+                    asked = monotonic()
+                    client.get(path.format(middle=debates // 100)).raise_for_status()
+                    times.append(1000 * (monotonic() - asked))
+                found[f"{kind}_ms_median"], found[f"{kind}_ms_worst"] = round(sorted(times)[4]), round(max(times))
+            found["server_peak_mb"] = round(usage(stage.process.pid)[1], 1)
+            return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--viewers", type=int, default=200)
     parser.add_argument("--rate", type=float, default=20.0, help="calls a second that the debate is let; events follow")
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--debates", type=int, default=0, help="measure the list of so many stored debates instead")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.serve:
         serve(asked.rate, asked.seconds)
         return
-    found = asyncio.run(watch(asked.viewers, asked.rate, asked.seconds))
+    found = history(asked.debates) if asked.debates else asyncio.run(watch(asked.viewers, asked.rate, asked.seconds))
     if asked.json:
         print(json.dumps(found))
     else:
         for name, value in found.items():
             print(f"{name:<36} {value}")
-    if found["viewers_with_every_event_in_order"] != asked.viewers:
+    if not asked.debates and found["viewers_with_every_event_in_order"] != asked.viewers:
         sys.exit("some viewers missed events")
 
 

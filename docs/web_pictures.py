@@ -5,6 +5,7 @@ python docs/screenshots.py web-live web-home …
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ NAMES = (
     "web-home", "web-empty", "web-new", "web-live", "web-finished", "web-compare", "web-replay", "web-error",
     "web-live-phone", "web-finished-phone", "web-live-dark", "web-scale", "web-no-answer", "web-question", "web-question-phone",
     "web-study", "web-study-phone", "web-sign-in", "web-agreed", "web-split", "web-withheld-phone", "web-thread", "web-gate",
+    "web-panels",
 )  # fmt: skip
 _STORIES: dict[str, tuple[str, str]] = {
     "web-agreed": ("/debates/outage", ""),
@@ -65,6 +67,8 @@ def make(browser: Any, images: Path, wanted: set[str]) -> None:
                     with tab(browser, phone=phone, dark=phone, height=1000) as page:
                         page.goto(f"{stage.url}/studies/complaints")
                         page.screenshot(path=images / f"{name}.png")
+        if "web-panels" in wanted:
+            _panels(browser, folder, models, images)
         if "web-sign-in" in wanted:
             with serving(folder / "others", panels, "--token", "a-token-of-the-pictures") as door, tab(browser) as page:
                 page.goto(door.url.partition("/?")[0])
@@ -72,6 +76,28 @@ def make(browser: Any, images: Path, wanted: set[str]) -> None:
                 page.keyboard.press("Enter")
                 page.wait_for_selector("[role=alert]")
                 page.screenshot(path=images / "web-sign-in.png", clip={"x": 0, "y": 0, "width": 1280, "height": 480})
+
+
+def _panels(browser: Any, folder: Path, models: str, images: Path) -> None:
+    """A panel that is ready, and one that lacks a key."""
+    from stage import serving, slow_panel
+
+    own = folder / "panels"
+    own.mkdir()
+    path = slow_panel(own, models)
+    panels = json.loads(path.read_text(encoding="utf-8"))
+    panels["panels"]["review"] = {
+        "about": "three providers, for decisions that matter",
+        "agents": ["gemini/gemini-2.5-flash", "anthropic/claude-sonnet-4-5", "openai/first"],
+        "judges": ["mistral/judge"],
+    }
+    path.write_text(json.dumps(panels), encoding="utf-8")
+    with serving(folder / "none", path) as stage, tab(browser, height=780) as page:
+        for _ in range(20):
+            page.goto(f"{stage.url}/panels")
+            if "being estimated" not in page.inner_text("main"):
+                break
+        page.screenshot(path=images / "web-panels.png")
 
 
 def _stories(browser: Any, runs: Path, panels: Path, images: Path, wanted: set[str]) -> None:

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import expect
 
 import stories
-from stage import Stage, check, serving
+from stage import Stage, check, serving, start, stop
 
 pytestmark = pytest.mark.system
 
@@ -68,6 +68,7 @@ def test_every_story_is_free_of_serious_faults_at_every_width(
         "/debates/bridge/calls",
         "/",
         "/new",
+        "/panels",
     ):
         page.goto(f"{shelf.url}{path}")
         check(page, f"{path} {scheme} {width}")
@@ -128,7 +129,8 @@ def test_dragging_the_gate_flips_what_replay_flips(page: Any, shelf: Stage) -> N
     page.mouse.move(plot["x"] + plot["width"] / 2, middle)
     page.mouse.down()
     page.mouse.move(plot["x"] + plot["width"] / 2, middle - 120, steps=6)
-    expect(page.locator("p.flips")).to_contain_text("would not")  # while it is dragged
+    expect(page.locator("#flips")).to_contain_text("not admitted any more")  # while it is dragged
+    expect(page.locator(".dot-arg.flips").first).to_be_visible()
     for _ in range(60):
         value = float(page.get_attribute(".gate [data-dial=tau_crit]", "aria-valuenow"))
         if value >= 0.70:
@@ -137,7 +139,7 @@ def test_dragging_the_gate_flips_what_replay_flips(page: Any, shelf: Stage) -> N
         page.mouse.move(plot["x"] + plot["width"] / 2, middle - 120)
     page.mouse.up()
     value = page.input_value("#tau_crit")
-    expect(page.locator("#flips")).to_contain_text("Flips")
+    expect(page.locator("#whatif-result code")).to_contain_text(f"tau_crit={float(value):.2f}")
     call = [
         sys.executable,
         "-c",
@@ -185,6 +187,50 @@ def test_two_debates_are_ticked_and_compared(page: Any, shelf: Stage) -> None:
     expect(page.locator("main")).to_contain_text("electrolyte filling")
     page.goto(f"{shelf.url}/?only=wrong")
     assert page.locator("table.runs tbody tr").count() == 1
+
+
+def test_a_debate_gets_a_name_and_tags_and_is_found_by_them(page: Any, shelf: Stage) -> None:
+    page.goto(f"{shelf.url}/debates/painting")
+    page.click("#label summary")
+    page.fill("#label-name", "The disputed panel")
+    page.fill("#label-tags", "auction, lot 214")
+    page.click("#do-label")
+    expect(page.locator("#notice")).to_have_text("The name and tags were kept.")
+    page.goto(shelf.url)
+    page.click("text=#auction")
+    expect(page.locator("table.runs tbody tr")).to_have_count(1)
+    expect(page.locator("table.runs tbody")).to_contain_text("The disputed panel")
+    page.fill("#q", "disputed zeppelin")
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_contain_text("Nothing fits.")
+
+
+def test_the_gate_of_a_live_debate_is_dragged_and_set_without_a_reload(page: Any, stage: Stage) -> None:
+    start(page, stage, "Is the bridge safe to drag?")
+    shown = "#p-dials .at-round:not([hidden])"
+    page.wait_for_selector(f"{shown} .gate")
+    page.evaluate("window.sameDocument = true")
+    page.click("#do-pause")
+    expect(page.locator("#do-go")).to_be_visible()
+    grip = page.locator(f"{shown} [data-dial=tau_crit] .tau-grip")
+    grip.scroll_into_view_if_needed()
+    box, plot = grip.bounding_box(), page.locator(f"{shown} .gate").bounding_box()
+    x = plot["x"] + plot["width"] / 2
+    page.mouse.move(x, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(x, box["y"] - 30, steps=5)
+    page.mouse.up()
+    value = page.input_value("#tau_crit-value")
+    assert float(value) > 0.3 and page.is_checked("#tau_crit-on") and not page.is_checked("#cl-on")
+    page.locator("#cl-value").fill("0.9")
+    expect(page.locator(f"{shown} .told")).to_contain_text("Be highly confrontational.")
+    page.fill("#by", "Ana")
+    page.click("#do-dials")
+    expect(page.locator("#dial-form .done")).to_contain_text("The dials will be set")
+    page.click("#do-go")
+    expect(page.locator("#p-past")).to_contain_text("Ana")
+    assert page.evaluate("window.sameDocument") is True
+    stop(page)
 
 
 def test_without_scripts_the_story_is_read(browser: Any, shelf: Stage) -> None:

@@ -83,7 +83,7 @@ def test_the_slider_of_a_debate_under_way_knows_of_new_rounds(page: Any, stage: 
 @pytest.mark.parametrize("tab", ["phone"], indirect=True)
 def test_on_a_phone_the_answer_comes_first_then_the_debate_then_figures(tab: Any, stage: Stage) -> None:
     finish(tab, stage, "dengue")
-    heads = ("p-verdict", "h-rounds", "h-beliefs", "h-signals", "h-dials", "h-plan", "case")
+    heads = ("p-verdict", "h-rounds", "h-beliefs", "h-dials", "h-signals", "h-plan", "case")
     places = [tab.locator(f"#{head}").bounding_box()["y"] for head in heads]
     assert places == sorted(places)
 

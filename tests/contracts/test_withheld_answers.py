@@ -23,7 +23,7 @@ from maci.story.result import result_of
 from maci.story.training import Debated
 from maci.story.whatif import other_rules, otherwise
 from maci.web.guard import Visit
-from maci.web.history import History
+from maci.web.index import Found, History
 from maci.web.pages.compare import Side, compare_page
 from maci.web.pages.debate import debate_page
 from maci.web.pages.home import home_page
@@ -77,7 +77,7 @@ def page(name: str) -> str:
 
 
 def listed(name: str) -> str:
-    return home_page([s for s in History(Path()).summaries() if s.id == name], 1, "", 1, Visit("session"))
+    return home_page(Found([s for s in History(Path()).search().rows if s.id == name], 1, 1), Visit("session"))
 
 
 def compared(name: str) -> str:

@@ -101,7 +101,9 @@ def about(span: Span, names: Mapping[str, str]) -> str | None:
     if span.label is not None:
         return names.get(normal(span.label))
     text = f" {normal(taken_in(span.text).text)} "
-    return min(((text.index(f" {name} "), names[name]) for name in names if name and f" {name} " in text), default=(0, None))[1]
+    return min(
+        ((text.index(f" {name} "), names[name]) for name in names if name and f" {name} " in text), default=(0, None)
+    )[1]
 
 
 def subjects_of(spans: Sequence[Span], outcomes: Sequence[str], aliases: Mapping[str, str]) -> Mapping[str, str]:

@@ -174,7 +174,7 @@ for (const button of document.querySelectorAll('button.copy')) {
 }
 const gates = part => {
   for (const svg of part.querySelectorAll('svg.gate')) {
-    const at = name => +svg.dataset[name], said = svg.nextElementSibling, form = svg.dataset.form && document.querySelector(svg.dataset.form), field = svg.querySelector('.open-field');
+    const at = name => +svg.dataset[name], said = svg.nextElementSibling, form = svg.dataset.form && document.querySelector(svg.dataset.form), field = svg.querySelector('.open-field'), asks = form?.id === 'whatif';
     const dials = Object.fromEntries([...svg.querySelectorAll('[data-dial]')].map(g => [g.dataset.dial, g])), value = name => +dials[name].getAttribute('aria-valuenow');
     const place = { tau_q: v => at('left') + (v - at('low')) / (at('high') - at('low')) * (at('right') - at('left')), tau_crit: v => at('bottom') - v * (at('bottom') - at('top')) };
     const show = (name, v) => {
@@ -185,14 +185,20 @@ const gates = part => {
       g.setAttribute('aria-valuenow', v); g.setAttribute('aria-valuetext', v.toFixed(2));
       const x = place.tau_q(value('tau_q')), y = place.tau_crit(value('tau_crit'));
       field.setAttribute('x', x); field.setAttribute('width', Math.max(0, at('right') - x)); field.setAttribute('height', Math.max(0, y - at('top')));
-      const inside = [], outside = [];
-      for (const dot of svg.querySelectorAll('.dot-arg')) {
-        const would = +dot.dataset.q >= value('tau_q') && +dot.dataset.crit >= value('tau_crit'), is = dot.classList.contains('admitted');
-        dot.classList.toggle('flips', would !== is);
-        if (would !== is) (would ? inside : outside).push(dot.dataset.id);
+      if (!asks) {
+        const inside = [], outside = [];
+        for (const dot of svg.querySelectorAll('.dot-arg')) {
+          const would = +dot.dataset.q >= value('tau_q') && +dot.dataset.crit >= value('tau_crit'), is = dot.classList.contains('admitted');
+          dot.classList.toggle('flips', would !== is);
+          if (would !== is) (would ? inside : outside).push(dot.dataset.id);
+        }
+        said.textContent = [inside.length ? `would be admitted: ${inside.join(', ')}` : '', outside.length ? `would not: ${outside.join(', ')}` : ''].filter(Boolean).join('; ');
       }
-      said.textContent = [inside.length ? `would be admitted: ${inside.join(', ')}` : '', outside.length ? `would not: ${outside.join(', ')}` : ''].filter(Boolean).join('; ');
-      if (form?.elements[name]) { form.elements[name].value = v; form.elements[name].nextElementSibling.textContent = v.toFixed(2); }
+      if (form?.elements[name]) {
+        form.elements[name].value = v; form.elements[name].nextElementSibling.textContent = v.toFixed(2);
+        if (form.elements[`${name}_on`]) form.elements[`${name}_on`].checked = true;
+        if (asks) form.dispatchEvent(new Event('maci-dragged'));
+      }
     };
     const settle = () => form?.dispatchEvent(new Event('change', { bubbles: true }));
     for (const [name, g] of Object.entries(dials)) {
@@ -210,19 +216,28 @@ const gates = part => {
         svg.onpointerup = svg.onpointercancel = () => { svg.onpointermove = svg.onpointerup = svg.onpointercancel = null; settle(); };
       };
     }
-    if (form) form.addEventListener('input', event => { if (dials[event.target.name]) show(event.target.name, +event.target.value); });
+    if (form) form.addEventListener('input', event => { if (svg.isConnected && dials[event.target.name]) show(event.target.name, +event.target.value); });
+    for (const name of Object.keys(dials)) if (form?.elements[`${name}_on`]?.checked) show(name, +form.elements[name].value);
   }
 };
 gates(document); document.addEventListener('maci-drawn', event => gates(event.target));
 const whatif = document.getElementById('whatif');
 if (whatif) {
-  let asked = 0;
+  let asked = 0, waiting = 0;
+  const mark = () => {
+    const ids = new Set((document.getElementById('flips')?.dataset.ids ?? '').split(' '));
+    for (const dot of document.querySelectorAll('.dot-arg')) dot.classList.toggle('flips', ids.has(dot.dataset.id));
+  };
   const ask = async () => {
+    clearTimeout(waiting); waiting = 0;
     const mine = ++asked, query = new URLSearchParams(new FormData(whatif)), answer = await fetch(`${location.pathname}?${query}&part=result`, { credentials: 'same-origin' }), text = await answer.text();
     if (mine !== asked) return;
-    document.getElementById('whatif-result').innerHTML = text; history.replaceState(null, '', `?${query}`);
+    document.getElementById('whatif-result').innerHTML = text; history.replaceState(null, '', `?${query}`); mark();
   };
+  // While a line is dragged the record is folded again several times a second: what is marked is what `maci replay --set` says.
+  whatif.addEventListener('maci-dragged', () => { waiting ||= setTimeout(ask, 150); });
   whatif.addEventListener('change', ask); whatif.addEventListener('submit', event => { event.preventDefault(); ask(); });
+  mark();
 }
 const inView = () => {
   const every = [...document.querySelectorAll('.at-round')];

@@ -6,9 +6,9 @@ become links where there are links.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from textwrap import shorten
 from typing import Literal
 
@@ -178,7 +178,7 @@ def _course(story: Story) -> list[str]:
     if found := sum(item.verdict in USED for item in story.acquired):
         lines.append(f"{plural(found, 'fact')} {'was' if found == 1 else 'were'} found out on the way.")
     if hands := sorted({r.number for r in rounds if r.by_hand}):
-        lines.append(f"A person set the dials in round {', '.join(map(str, hands))}.")
+        lines.append(f"A person set the dials in {_rounds(hands)}.")
     return lines
 
 
@@ -217,6 +217,17 @@ def _lead(beliefs: Mapping[str, Belief], before: Mapping[str, Belief]) -> str:
     who = " and ".join(free) if len(free) < 3 else f"{len(free)} agents"
     parts += [f"{who} {'is' if len(free) == 1 else 'are'} undecided"] if free else []
     return ", ".join(parts)
+
+
+def _rounds(numbers: Sequence[int]) -> str:
+    """Rounds in a sentence, those that follow each other as a range.
+
+    >>> _rounds([2]), _rounds([2, 4]), _rounds([4, 5, 6, 9])
+    ('round 2', 'rounds 2, 4', 'rounds 4 to 6, 9')
+    """
+    runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
+    said = (f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+    return f"{'round' if len(numbers) == 1 else 'rounds'} {', '.join(said)}"
 
 
 def _moves(rounds: tuple[Round, ...], most: int = 3) -> list[str]:

@@ -30,11 +30,14 @@ from maci.seating.spec import PanelSpec
 from maci.seating.trust import resumed
 from maci.story import Story
 from maci.web.allowance import Allowance, Claim, on_record, visitor_of
-from maci.web.history import History, Summary
+from maci.web.history import Summary
+from maci.web.index import Found, History
 from maci.web.live import Broadcast, Live, Prepared
 from maci.web.pages.debate import line
-from maci.web.pages.panels import panels
+from maci.web.pages.panels import Prices
+from maci.web.pages.parts import panels
 from maci.web.server import ServerSettings
+from maci.web.uploads import Kept
 
 _RENDER = 0.2
 """Seconds between two drawings of what is true now."""
@@ -94,6 +97,7 @@ class Desk:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings, self.history = settings, History(settings.runs)
+        self.kept, self.prices = Kept(settings.limits), Prices()
         self._allowance = Allowance(settings.ceilings, settings.runs)
         self._running: dict[str, Run] = {}
         self._recorded = lru_cache(maxsize=_KEPT)(_recorded)
@@ -101,17 +105,35 @@ class Desk:
 
     # --- what there is ------------------------------------------------------------------------------------------------
 
-    def summaries(self, query: str = "") -> list[Summary]:
-        """The debates of the folder, those under way as such."""
-        found = (summary for summary in self.history.summaries() if summary.fits(query))
-        return [self._now(s) for s in found]
+    def search(self, query: str = "", only: str = "", *, start: int = 0, most: int = 50) -> Found:
+        """The debates of the folder that fit, those under way as such."""
+        live = {id: _state(run) for id, run in self._running.copy().items()}
+        found = self.history.search(query, only, start=start, most=most, live=live)
+        return replace(found, rows=[self._now(s) for s in found.rows])
 
     def _now(self, summary: Summary) -> Summary:
-        """One that is under way does its own work, or waits for a person."""
+        """One that is under way, here or in another process, as such; with what leads so far."""
         run = self._running.get(summary.id)
-        if run is None or not run.events:
-            return summary if run is None else replace(summary, state="running")
-        return replace(summary, state="asking" if run.asking and not run.story.paused else run.state)
+        if run is None:
+            elsewhere = summary.state == "broken" and _locked(self.history.path(summary.id))
+            return replace(summary, state="running") if elsewhere else summary
+        if not run.events:
+            return replace(summary, state="running")
+        story = run.story
+        last = next((r for r in reversed(story.closed) if r.answer is not None), None)
+        return replace(
+            summary,
+            state=_state(run),
+            rounds=story.current.number,
+            tokens=story.spent.tokens,
+            so_far=True,
+            answer=last.answer if last else None,
+            p=last.mixture[last.answer] if last and last.answer is not None else None,
+        )
+
+    def is_live(self, id: str | None) -> bool:
+        """Whether a debate is under way here."""
+        return id in self._running
 
     async def run(self, id: str) -> Run:
         """A debate, under way or from its record."""
@@ -252,6 +274,7 @@ class Desk:
                 await run.live.close()
         for timer in self._drawing.values():
             timer.cancel()
+        self.history.close()
 
     # --- what comes back ----------------------------------------------------------------------------------------------
 
@@ -291,6 +314,13 @@ class Desk:
             self._draw(run)
         run.broadcast.end()
         run.over.set()
+
+
+def _state(run: Run) -> Literal["running", "paused", "asking", "finished", "broken"]:
+    """Where a debate of this server stands; one that does not go on without an answer asks."""
+    if not run.events:
+        return "running"
+    return "asking" if run.asking and not run.story.paused else run.state
 
 
 def _recorded(path: Path, _changed: int, _size: int) -> Run:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from dataclasses import replace
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -27,8 +27,9 @@ from maci.seating.seating import PanelChoice
 from maci.seating.spec import is_reader
 from maci.seating.trust import is_hosted
 from maci.web.server import Limits
+from maci.web.uploads import Files, Upload
 
-_ELSEWHERE = {"budget.tokens", "budget.usd", "plan.acquire", "crit.enabled"}
+_ELSEWHERE = {"budget.tokens", "budget.usd", "plan.acquire", "crit.enabled", "answer.risk"}
 """Settings that have a field of their own, or come with the judges."""
 
 
@@ -49,10 +50,12 @@ def fields_of(id: str, opened: Opened, panels: Sequence[str]) -> dict[str, str]:
         "question": opened.case.question,
         "context": opened.case.context,
         "outcomes": _labels(opened.case.outcomes),
+        "scale": "yes" if opened.case.outcomes.kind == "ordered" else "",
         "keep_evidence": "yes",
         "profile": config.profile,
         "budget_tokens": "" if config.budget.tokens == usual.budget.tokens else str(config.budget.tokens),
         "budget_usd": "" if config.budget.usd is None else f"{config.budget.usd:g}",
+        "risk": "" if config.answer.risk is None else f"{100 * config.answer.risk:g}",
         "questions": str(config.plan.acquire) if config.plan.acquire else "",
         "seed": str(opened.seed) if opened.seed else "",
         "settings": "\n".join(changed),
@@ -78,6 +81,7 @@ def case_again(recorded: Case, written: Case, form: Mapping[str, str]) -> Case:
     evidence = (*(recorded.evidence if form.get("keep_evidence") else ()), *written.evidence)
     same_question = written.question.split() == recorded.question.split()
     same_outcomes = form.get("outcomes", "").split() == _labels(recorded.outcomes).split()
+    same_outcomes = same_outcomes and bool(form.get("scale")) == (recorded.outcomes.kind == "ordered")
     outcomes = recorded.outcomes if same_outcomes else written.outcomes
     if not (same_question and same_outcomes):
         return replace(written, outcomes=outcomes, evidence=evidence)
@@ -86,25 +90,6 @@ def case_again(recorded: Case, written: Case, form: Mapping[str, str]) -> Case:
 
 CASE_KINDS = (".yaml", ".yml", ".toml", ".json")
 _ENCODERS = frozenset({"wordllama", "minilm", "arctic"})
-
-
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """A file that was sent."""
-
-    name: str
-    data: bytes
-
-    @property
-    def suffix(self) -> str:
-        """Its kind, by its name."""
-        return PurePath(self.name.replace("\\", "/")).suffix.lower()
-
-    @property
-    def plain_name(self) -> str:
-        """Its name without folders or characters that could mean something."""
-        name = PurePath(self.name.replace("\\", "/")).name
-        return re.sub(r"[^\w. ()-]+", "_", name)[:80] or "file"
 
 
 def evidence_kinds() -> tuple[str, ...]:
@@ -124,9 +109,7 @@ def panels() -> tuple[tuple[str, str], ...]:
     return (*built_in, *((name, panel.about or f"{len(panel.agents)} agents") for name, (panel, _) in found.items()))
 
 
-def case_of(
-    form: Mapping[str, str], files: Mapping[str, Sequence[Upload]], limits: Limits, recorded: Case | None = None
-) -> Case:
+def case_of(form: Mapping[str, str], files: Files, limits: Limits, recorded: Case | None = None) -> Case:
     """The case somebody asks about: a file, a built-in one, or what they wrote; their evidence is added to it.
 
     ``recorded``: that of the debate the form was filled in from.
@@ -134,20 +117,23 @@ def case_of(
     return _with(_named_case(form, files, limits, recorded), form, files.get("files", ()), limits)
 
 
-def _named_case(
-    form: Mapping[str, str], files: Mapping[str, Sequence[Upload]], limits: Limits, recorded: Case | None
-) -> Case:
+def _named_case(form: Mapping[str, str], files: Files, limits: Limits, recorded: Case | None) -> Case:
     """The case without the evidence that came with the form."""
     if file := next(iter(files.get("case_file", ())), None):
-        return parse_case(_case_data(file, limits), file.plain_name)
+        with concerning("case_file"):
+            return parse_case(_case_data(file, limits), file.plain_name)
     if name := form.get("builtin", "").strip():
         if name not in (cases := builtin_cases()):
-            raise CaseError(f"there is no built-in case named {name!r}: choose one of the list")
+            with concerning("builtin"):
+                raise CaseError(f"there is no built-in case named {name!r}: choose one of the list")
         return cases[name]
     if not form.get("question", "").strip():
-        raise CaseError("what shall be debated? Write a question, choose a built-in case, or send a case file")
+        with concerning("question"):
+            raise CaseError("what shall be debated? Write a question, choose a built-in case, or send a case file")
     said = {name: form.get(name, "").strip() for name in ("question", "context")}
-    written = parse_case({**said, "outcomes": _outcomes(form.get("outcomes", ""))}, "the form")
+    with concerning("outcomes"):
+        named = _outcomes(form.get("outcomes", ""))
+        written = parse_case({**said, "outcomes": _scale(named) if form.get("scale") else named}, "the form")
     return written if recorded is None else case_again(recorded, written, form)
 
 
@@ -162,14 +148,27 @@ def _outcomes(text: str) -> list[str] | str:
     parts = text.splitlines() if len(text.strip().splitlines()) > 1 else text.split(",")
     found = [part.strip() for part in parts if part.strip()]
     if len(found) < 2:
-        with concerning("outcomes"):
-            raise CaseError(
-                f"possible outcomes: there is only {found[0]!r}. Name two or more, one a line or between commas, or leave the field "
-                "empty and the agents name them"
-                if found
-                else "possible outcomes: no name stands between the commas. Name two or more, or leave the field empty"
-            )
+        raise CaseError(
+            f"possible outcomes: there is only {found[0]!r}. Name two or more, one a line or between commas, or leave the field "
+            "empty and the agents name them"
+            if found
+            else "possible outcomes: no name stands between the commas. Name two or more, or leave the field empty"
+        )
     return found
+
+
+def _scale(labels: Sequence[str] | str) -> dict[str, Any]:
+    """Outcomes as the steps of a scale; numbers lie where they say, other names at equal distances.
+
+    >>> _scale(["-2", "0", "+1"])["positions"], "positions" in _scale(["low", "high"])
+    ([-2.0, 0.0, 1.0], False)
+    """
+    if isinstance(labels, str):
+        raise CaseError("a scale needs its steps: name them under possible outcomes, the lowest first")
+    try:
+        return {"kind": "ordered", "labels": [*labels], "positions": [float(label) for label in labels]}
+    except ValueError:
+        return {"kind": "ordered", "labels": [*labels]}
 
 
 def _case_data(file: Upload, limits: Limits) -> Any:
@@ -182,13 +181,16 @@ def _case_data(file: Upload, limits: Limits) -> Any:
 
 def _with(case: Case, form: Mapping[str, str], uploads: Sequence[Upload], limits: Limits) -> Case:
     """The case with the evidence that came with the form."""
-    documents = [*case.evidence, *_lines(form.get("evidence", "")), *_documents(uploads, limits)]
+    with concerning("files"):
+        sent = _documents(uploads, limits)
+    documents = [*case.evidence, *_lines(form.get("evidence", "")), *sent]
     length = sum(len(document.text) for document in documents)
     if length > limits.text:
-        raise EvidenceError(
-            f"the evidence has {length:,} characters, and {limits.text:,} are allowed here: send less of it, or debate at the "
-            "command line, where an index of documents can be as large as you like (`maci index`, --corpus)"
-        )
+        with concerning("files" if sent else "evidence"):
+            raise EvidenceError(
+                f"the evidence has {length:,} characters, and {limits.text:,} are allowed here: send less of it, or debate at the "
+                "command line, where an index of documents can be as large as you like (`maci index`, --corpus)"
+            )
     return replace(case, evidence=tuple(documents))
 
 
@@ -276,16 +278,22 @@ def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> PanelChoic
             raise ConfigError(f"unknown panel {panel!r}: choose one of the list")
     with concerning("settings"):
         sets = [*settings_of(form.get("settings", ""))]
-    limits = {"budget.tokens": "budget_tokens", "budget.usd": "budget_usd"}
-    sets += [f"{key}={value.replace(',', '')}" for key, name in limits.items() if (value := said.get(name))]
-    questions = "" if said.get("questions") == "0" else said.get("questions", "")
+    numbers = {
+        "budget.tokens": _number(said, "budget_tokens", "Most tokens", whole=True),
+        "budget.usd": _number(said, "budget_usd", "Most dollars"),
+        "plan.acquire": _number(said, "questions", "Questions to you", most=20, whole=True) or None,
+        "answer.risk": _number(said, "risk", "Accepted risk", most=100),
+    }
+    if (percent := numbers["answer.risk"]) is not None:
+        numbers["answer.risk"] = percent / 100
     return PanelChoice(
-        source="ask" if questions else None,
+        source="ask" if numbers["plan.acquire"] else None,
         panel=panel,
         agents=agents,
         judges=said.get("judges") or None,
         profile=said.get("profile") or None,
-        sets=(*sets, *([f"plan.acquire={questions}"] if questions else [])),
+        sets=sets,
+        given={key: value for key, value in numbers.items() if value is not None},
         seed=_seed(form.get("seed", "")),
         stakes=_stakes(form.get("utilities", "")),
         stakes_from="Utilities",
@@ -298,6 +306,18 @@ def _stakes(text: str) -> Stakes | None:
         return None
     with concerning("utilities"):
         return read_stakes(parse(text, "YAML", "Utilities"), "Utilities")
+
+
+def _number(said: Mapping[str, str], name: str, label: str, *, most: float = 1e15, whole: bool = False) -> float | None:
+    """What somebody wrote into a field for a number; ``None`` where they left it empty."""
+    text = said.get(name, "").replace(",", "")
+    if not text:
+        return None
+    with concerning(name):
+        if not re.fullmatch(r"\d{1,15}" if whole else r"\d{1,15}(\.\d{0,15})?|\.\d{1,15}", text) or float(text) > most:
+            up = f" and {most:g} at most" if most < 1e15 else ""
+            raise InputError(f"{label} is {text[:40]!r}: give a {'whole ' if whole else ''}number, 0 or more{up}")
+    return int(text) if whole else float(text)
 
 
 def _seed(text: str) -> int:

@@ -1,4 +1,7 @@
-"""The debates of a folder, from the first and last lines of their transcripts: enough for a list and a search."""
+"""A debate in one row of a list: from the first and last lines of its transcript, and from what people call it.
+
+A name and tags that people gave a debate are in a small file beside its transcript, which is never changed.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,20 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
 from typing import Any, Literal
 
 from maci.cases.labels import canonical
 from maci.cases.outcomes import OutcomeSpace
-from maci.errors import InputError, MaciError
+from maci.errors import MaciError
+from maci.paths import writing
 
 FILE = "transcript.jsonl"
-_NAME = 255
-"""Bytes of the name of a file."""
+LABEL = "label.json"
+"""Beside a transcript: what people call it."""
 _TAIL = 1 << 16
-_SLOW = 0.3
-"""Seconds of looking through the folder from which a list is kept for a while."""
 _LONGEST = 16 << 20
+_SCANNED = 64 << 20
+"""Bytes of a record that are searched for what people did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,14 @@ class Summary:
     right: bool | None = None
     """Whether the answer is the known one; ``None`` where none is known or none was given."""
     asked: bool = False
-    """Somebody could be asked on the way."""
+    """Something was asked on the way."""
+    by_hand: bool = False
+    """A person turned its dials, paused or stopped it."""
+    so_far: bool = False
+    """It is under way: ``answer`` and ``p`` are what leads now."""
+    name: str = ""
+    """What people call it."""
+    tags: tuple[str, ...] = ()
     words: str = ""
     """What a search looks through."""
 
@@ -56,80 +66,58 @@ class Summary:
         found += ["withheld"] if self.withheld else []
         found += [] if self.agreed is None else ["agreed"] if self.agreed else ["split"]
         found += [] if self.right is None else ["right"] if self.right else ["wrong"]
-        return tuple(found + (["asked"] if self.asked else []))
-
-    def fits(self, query: str) -> bool:
-        """Whether every word of a query occurs.
-
-        >>> Summary(id="a", title="", question="", created="", panel="", state="broken", words="fever dengue").fits("Fever")
-        True
-        """
-        return all(word in self.words for word in query.casefold().split())
+        found += (["asked"] if self.asked else []) + (["by hand"] if self.by_hand else [])
+        return (*found, *(f"#{tag}" for tag in self.tags))
 
 
-class History:
-    """What was debated, newest first. A transcript is read again only when it has changed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._known: dict[str, tuple[tuple[int, int], Summary]] = {}
-        self._last: tuple[float, list[Summary]] = (0.0, [])
-        """Until when the last list holds: where looking takes long, it is not done for every page."""
-
-    def path(self, id: str) -> Path:
-        """The transcript of a debate; refuses what is no name of one."""
-        if (
-            not id
-            or id != Path(id).name
-            or id.startswith(".")
-            or "\0" in id
-            or "\\" in id
-            or len(os.fsencode(id)) > _NAME
-        ):
-            raise InputError(f"{id[:80]!r} is no debate of this folder")
-        return self.folder / id / FILE
-
-    def summaries(self) -> list[Summary]:
-        """Every debate there is; in a very large folder, as it was some seconds ago."""
-        began = monotonic()
-        if began < self._last[0]:
-            return self._last[1]
-        try:
-            names = [
-                entry.name for entry in os.scandir(self.folder) if entry.is_dir() and not entry.name.startswith(".")
-            ]
-        except FileNotFoundError:
-            return []
-        for gone in self._known.keys() - set(names):
-            del self._known[gone]
-        found = [summary for name in names if (summary := self._summary(name)) is not None]
-        found.sort(key=lambda summary: (summary.created, summary.id), reverse=True)
-        took = monotonic() - began
-        self._last = (monotonic() + min(10.0, 10 * took) if took > _SLOW else 0.0, found)
-        return found
-
-    def _summary(self, id: str) -> Summary | None:
-        """One of them, or ``None`` where there is no transcript."""
-        path = self.path(id)
-        try:
-            now = path.stat()
-        except OSError:
-            return None
-        stamp = (now.st_mtime_ns, now.st_size)
-        known = self._known.get(id)
-        if known is None or known[0] != stamp:
-            known = self._known[id] = stamp, _read(id, path)
-        return known[1]
+_LETTERS = 120
+"""Of a name."""
+_TAGS, _TAG = 12, 30
 
 
-def _read(id: str, path: Path) -> Summary:
+def tags_of(text: str) -> list[str]:
+    """Tags as somebody wrote them, each once.
+
+    >>> tags_of("Release 4, #bridge,, bridge")
+    ['release 4', 'bridge']
+    """
+    said = (" ".join(part.strip().lstrip("#").split()).casefold() for part in text.split(","))
+    return [tag[:_TAG] for tag in dict.fromkeys(said) if tag][:_TAGS]
+
+
+def summary_of(id: str, path: Path) -> Summary:
+    """A debate in one row; one that cannot be read says so."""
+    name, tags = read_label(path)
     try:
         with path.open("rb") as file:
             first = json.loads(file.readline(_LONGEST))
             last = _last(file)
-        return _summary(id, first, last)
+            file.seek(0)
+            whole = file.read(_SCANNED)
+        return _summary(id, first, last, whole, name, tags)
     except (MaciError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return Summary(id=id, title=id, question="", created="", panel="", state="unreadable", words=id.casefold())
+        words = " ".join((id, name, *tags)).casefold()
+        return Summary(
+            id=id, title=id, question="", created="", panel="", state="unreadable", name=name, tags=tags, words=words
+        )
+
+
+def label(path: Path, name: str, tags: str) -> None:
+    """Give the debate of a transcript a name and tags, or take them away; tags stand between commas."""
+    given = {"name": " ".join(name.split())[:_LETTERS], "tags": tags_of(tags)}
+    file, part = path.with_name(LABEL), path.with_name(f"{LABEL}.part")
+    with writing(file, "the name was not kept"):
+        part.write_text(json.dumps(given, ensure_ascii=False), encoding="utf-8")
+        part.replace(file)
+
+
+def read_label(path: Path) -> tuple[str, tuple[str, ...]]:
+    """The name and tags that people gave the debate of a transcript; nothing where there are none, or none that can be read."""
+    try:
+        found = json.loads(path.with_name(LABEL).read_text(encoding="utf-8"))
+        return str(found["name"])[:_LETTERS], tuple(tags_of(",".join(map(str, found["tags"]))))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return "", ()
 
 
 def _last(file: Any) -> dict[str, Any]:
@@ -145,7 +133,9 @@ def _last(file: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _summary(id: str, first: dict[str, Any], last: dict[str, Any]) -> Summary:
+def _summary(
+    id: str, first: dict[str, Any], last: dict[str, Any], whole: bytes, name: str, tags: tuple[str, ...]
+) -> Summary:
     case, over = first["case"], last.get("type") == "finished"
     answer = last.get("answer") if over and not last.get("unfit") else None
     agents = tuple(str(seat["name"]) for seat in first["agents"])
@@ -162,6 +152,8 @@ def _summary(id: str, first: dict[str, Any], last: dict[str, Any]) -> Summary:
         answer or "",
         *agents,
         *labels,
+        name,
+        *tags,
     )
     return Summary(
         id=id,
@@ -175,12 +167,20 @@ def _summary(id: str, first: dict[str, Any], last: dict[str, Any]) -> Summary:
         answer=answer,
         withheld=withheld,
         right=_right(case["outcomes"], gold, str(answer)) if known else None,
-        asked=bool(first.get("source")),
+        asked=_holds(whole, "acquired"),
+        by_hand=_holds(whole, "intervened"),
+        name=name,
+        tags=tags,
         p=last["distribution"].get(answer) if over and answer is not None else None,
         rounds=last.get("rounds") if over else None,
         tokens=last.get("tokens") if over else None,
         words=" ".join(map(str, words)).casefold(),
     )
+
+
+def _holds(record: bytes, kind: str) -> bool:
+    """Whether a record has an event of a kind; quotes inside texts are escaped, so that nothing else looks like one."""
+    return f',"type":"{kind}",'.encode() in record
 
 
 def _right(outcomes: Mapping[str, Any], gold: str, answer: str) -> bool | None:

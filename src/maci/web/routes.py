@@ -37,14 +37,16 @@ from maci.story.whatif import other_rules, otherwise
 from maci.web import forms
 from maci.web.desk import Desk, NotHere
 from maci.web.guard import TooMuch, Visit
-from maci.web.history import FILE
+from maci.web.history import FILE, read_label
 from maci.web.pages.calls import calls_page
 from maci.web.pages.compare import Side, compare_page
 from maci.web.pages.debate import controls, debate_page
-from maci.web.pages.home import home_page
+from maci.web.pages.home import PER_PAGE, home_page
 from maci.web.pages.layout import STATIC, static, studies_page
 from maci.web.pages.new import new_page
+from maci.web.pages.panels import listed, panels_page
 from maci.web.pages.whatif import start_of, whatif_page, whatif_result
+from maci.web.uploads import Files
 
 
 class RecordRoute(APIRoute):
@@ -124,9 +126,13 @@ async def icon() -> Response:
 @router.get("/")
 async def home(request: Request, q: str = "", page: int = 1, only: str = "") -> HTMLResponse:
     """The debates there are."""
-    every = await asyncio.to_thread(desk_of(request).summaries)
-    found = [summary for summary in every if summary.fits(q) and (not only or only in summary.badges)]
-    return HTMLResponse(home_page(found, len(every), q[:200], max(1, page), visit_of(request), only[:20]))
+    start = (min(max(1, page), _PAGES) - 1) * PER_PAGE
+    find = partial(desk_of(request).search, q[:200], only[:40], start=start, most=PER_PAGE)
+    return HTMLResponse(home_page(await asyncio.to_thread(find), visit_of(request), q[:200], only[:40], max(1, page)))
+
+
+_PAGES = 1_000_000
+"""More than any list has."""
 
 
 @router.get("/new")
@@ -136,30 +142,40 @@ async def new(request: Request) -> HTMLResponse:
     if id := given.get("from"):
         opened = (await desk_of(request).run(id)).story.opened
         given = forms.fields_of(id, opened, [name for name, _ in forms.panels()])
-    return HTMLResponse(form_page(request, given))
+    return HTMLResponse(await form_page(request, given))
 
 
-def form_page(
+async def form_page(
     request: Request,
     given: Mapping[str, str],
     wrong: MaciError | None = None,
     *,
-    lost: bool = False,
+    files: Files | None = None,
     found: CostEstimate | None = None,
 ) -> str:
     """The form as it was ``given``; see :func:`~maci.web.pages.new.new_page`."""
+    desk = desk_of(request)
+    prices = await desk.prices.of(await asyncio.to_thread(listed), patience=0.0)
+    choice = [(name, f"{about} · {prices[name]}" if name in prices else about) for name, about in forms.panels()]
     return new_page(
         given,
         builtin_cases(),
-        forms.panels(),
+        choice,
         forms.evidence_kinds(),
-        desk_of(request).settings.limits,
+        desk.settings.limits,
         visit_of(request),
         models=forms.models(),
         wrong=wrong,
-        lost=lost,
+        kept=files or {},
         found=found,
     )
+
+
+@router.get("/panels")
+async def panels(request: Request) -> HTMLResponse:
+    """Who can debate."""
+    every = await asyncio.to_thread(listed)
+    return HTMLResponse(panels_page(every, await desk_of(request).prices.of(every, patience=5.0)))
 
 
 @router.get("/debates/{id}")
@@ -180,6 +196,7 @@ async def debate(request: Request, id: str, said: str = "") -> HTMLResponse:
         elsewhere=run.elsewhere,
         asking=run.asking,
         remark=unnamed(run.story.opened),
+        label=await asyncio.to_thread(read_label, desk_of(request).history.path(id)),
     )
     return HTMLResponse(html)
 
@@ -193,6 +210,7 @@ _SAID = {
     "nothing": "No dial was ticked, so nothing was changed.",
     "answer": "Thank you: the debate goes on with that.",
     "empty": "Write an answer, or press one of the buttons.",
+    "label": "The name and tags were kept.",
     "late": "It was over before that could be done.",
 }
 
@@ -317,12 +335,18 @@ def _named(id: str, kind: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="{name}.{kind}"'}
 
 
+_CHOICE = 200
+"""Debates that are offered by name; older ones are ticked in the list."""
+
+
 @router.get("/compare")
 async def compare(request: Request, a: str = "", b: str = "", round: int | None = None) -> HTMLResponse:
     """Two debates side by side; the list of debates names them as ``pick``."""
     a, b = [*request.query_params.getlist("pick"), a, b][:2]
     desk = desk_of(request)
-    every = [s for s in await asyncio.to_thread(desk.summaries) if s.state != "unreadable"]
+    newest = await asyncio.to_thread(lambda: desk.search(most=_CHOICE).rows)
+    chosen = await asyncio.to_thread(desk.history.named, {a, b} - {s.id for s in newest} - {""})
+    every = [s for s in (*newest, *chosen) if s.state != "unreadable"]
     sides = []
     for id in (a, b):
         if id:

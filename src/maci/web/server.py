@@ -36,6 +36,9 @@ class Limits:
     case_file: int = 1 << 20
     text: int = 2_000_000
     """Characters of all evidence together."""
+    kept: int = 48 << 20
+    """Bytes of files, of all visitors, that are kept while a form is filled in again."""
+    kept_seconds: float = 1800.0
     debates: int = 8
     """Debates under way at once."""
     connections: int = 1000

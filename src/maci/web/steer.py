@@ -16,11 +16,11 @@ from maci.errors import InputError, MaciError
 from maci.web import forms
 from maci.web.guard import Guard
 from maci.web.pages.layout import sign_in_page
+from maci.web.pages.panels import REHEARSING
 from maci.web.routes import RecordRoute, address_of, desk_of, form_page, link, visit_of
+from maci.web.uploads import Upload, together
 
 router = APIRouter(default_response_class=HTMLResponse, route_class=RecordRoute)
-_REHEARSING = asyncio.Semaphore(1)
-"""An estimate plays the whole debate with stand-ins: one at a time."""
 
 
 def _fields(*names: str) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def _fields(*names: str) -> dict[str, Any]:
 
 _NEW = (
     "question", "context", "outcomes", "builtin", "from", "keep_evidence", "panel", "agents", "judges", "profile", "settings", "seed",
-    "budget_tokens", "budget_usd", "max_rounds", "questions", "utilities", "estimate",
+    "budget_tokens", "budget_usd", "max_rounds", "questions", "utilities", "estimate", "scale", "risk", "kept",
 )  # fmt: skip
 _DIALS = ("action", "by", "cl", "cl_on", "tau_q", "tau_q_on", "tau_crit", "tau_crit_on")
 
@@ -44,16 +44,16 @@ class Stale(InputError):
     """A form that is not one of ours, or no longer."""
 
 
-async def _form(request: Request, *, ours: bool = True) -> tuple[dict[str, str], dict[str, list[forms.Upload]]]:
+async def _form(request: Request, *, ours: bool = True) -> tuple[dict[str, str], dict[str, list[Upload]]]:
     """The fields and files of a form of ours."""
     limits = desk_of(request).settings.limits
     async with request.form(max_files=limits.files + 2, max_fields=60, max_part_size=limits.text) as form:
         fields: dict[str, str] = {}
-        files: dict[str, list[forms.Upload]] = {}
+        files: dict[str, list[Upload]] = {}
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
                 if value.filename:
-                    files.setdefault(name, []).append(forms.Upload(value.filename, await value.read()))
+                    files.setdefault(name, []).append(Upload(value.filename, await value.read()))
             else:
                 fields[name] = value.replace("\r\n", "\n")
     if ours and not visit_of(request).knows(fields.get("word", "")):
@@ -64,20 +64,22 @@ async def _form(request: Request, *, ours: bool = True) -> tuple[dict[str, str],
 @router.post("/debates", openapi_extra=_fields(*_NEW))
 async def start(request: Request) -> Response:
     """Begin a debate, and show it; or the form again, with what is wrong."""
-    fields, files = await _form(request)
-    desk = desk_of(request)
+    fields, sent = await _form(request)
+    desk, session, files = desk_of(request), visit_of(request).session, sent
     try:
+        files = together(sent, desk.kept.files(session, fields))
         before = (await desk.run(fields["from"])).story.opened.case if fields.get("from") else None
         choice = forms.choice_of(fields, any_model=desk.settings.any_model)
         case = await asyncio.to_thread(forms.case_of, fields, files, desk.settings.limits, before)
-        if fields.get("estimate"):
-            async with _REHEARSING:
-                found = await asyncio.to_thread(lambda: asyncio.run(estimate(case, choice)))
-            return HTMLResponse(form_page(request, fields, lost=bool(files), found=found))
-        run = await desk.start(case, choice, address_of(request))
+        if not fields.get("estimate"):
+            return RedirectResponse(link((await desk.start(case, choice, address_of(request))).id), 303)
+        async with REHEARSING:
+            found = await asyncio.to_thread(lambda: asyncio.run(estimate(case, choice)))
+        wrong = None
     except MaciError as error:
-        return HTMLResponse(form_page(request, fields, error, lost=bool(files)), 422)
-    return RedirectResponse(link(run.id), 303)
+        found, wrong = None, error
+    again = {**fields, "kept": desk.kept.keep(session, files) if files else ""}
+    return HTMLResponse(await form_page(request, again, wrong, files=files, found=found), 422 if wrong else 200)
 
 
 @router.post("/debates/{id}/hand", openapi_extra=_fields(*_DIALS))
@@ -139,6 +141,14 @@ async def answer(request: Request, id: str) -> Response:
     desk.answer(id, said)
     await _until(lambda: run.live is None or run.asking is not asked)
     return RedirectResponse(link(id, "answer"), 303)
+
+
+@router.post("/debates/{id}/label", openapi_extra=_fields("name", "tags"))
+async def label(request: Request, id: str) -> Response:
+    """Give a debate a name and tags."""
+    fields, _ = await _form(request)
+    await asyncio.to_thread(desk_of(request).history.label, id, fields.get("name", ""), fields.get("tags", ""))
+    return RedirectResponse(link(id, "label"), 303)
 
 
 @router.post("/debates/{id}/resume", openapi_extra=_fields())

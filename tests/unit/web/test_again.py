@@ -60,7 +60,10 @@ def test_another_context_keeps_scale_truth_and_findings() -> None:
 def test_another_question_or_other_outcomes_have_no_known_answer(change: dict[str, str]) -> None:
     case = again({**filled(), **change})
     assert case.gold is None and not case.hidden and not case.title and case.evidence == CASE.evidence
-    assert case.outcomes == (SCALE if "question" in change else OutcomeSpace(labels=("cold", "warm")))
+    other = OutcomeSpace(
+        kind="ordered", labels=("cold", "warm"), positions=(0.0, 1.0)
+    )  # the tick says that it is a scale
+    assert case.outcomes == (SCALE if "question" in change else other)
 
 
 def test_evidence_is_kept_only_where_the_box_is_ticked() -> None:

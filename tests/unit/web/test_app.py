@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,9 @@ from maci.seating.seating import PanelChoice
 from maci.story import Story
 from maci.story.result import result_of
 from maci.web.pages.layout import STATIC, static
+from maci.web.pages.panels import listed
 from maci.web.server import Limits
+from stage import slow_panel
 from web_helpers import Browser, Held, entries, tables, visit
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&</details>\u202e"
@@ -202,7 +206,6 @@ def test_what_stands_in_the_way_of_a_table_is_said_and_leaves_nothing_behind(
     async def walk(browser: Browser) -> None:
         answer = await browser.post("/debates", {"question": "Is it?", "outcomes": "yes, no"})
         assert answer.status_code == 422 and "three legs" in answer.text
-        assert "chosen again" not in answer.text  # no file was sent
         await asyncio.sleep(0.05)
         assert browser.desk._running == {}
         assert entries(tmp_path) == []
@@ -210,6 +213,59 @@ def test_what_stands_in_the_way_of_a_table_is_said_and_leaves_nothing_behind(
     with tables(monkeypatch):
         monkeypatch.setattr("maci.seating.tables.Tables._seat", refuse)
         visit(tmp_path, walk)
+
+
+def test_a_form_that_is_wrong_keeps_its_files_and_marks_the_field(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def walk(browser: Browser) -> None:
+        given = {"question": "Is it?", "outcomes": "yes"}
+        note = {"files": ("note.txt", b"It is so, yes.")}
+        answer = await browser.post("/debates", given, files=note)
+        assert answer.status_code == 422 and "note.txt (1 kB), sent before" in answer.text
+        assert re.search(r'<textarea[^>]* id="outcomes"[^>]* aria-invalid="true"', answer.text)
+        word = re.search(r'name="kept" value="([^"]+)"', answer.text)
+        assert word is not None
+        again = {"question": "Is it?", "outcomes": "yes, no", "kept": word[1], "kept_0": "yes"}
+        answer = await browser.post("/debates", again)
+        assert answer.status_code == 200 and "/debates/" in answer.url.path
+        id = answer.url.path.rpartition("/")[2]
+        await browser.end(id)
+        assert [d.text for d in (await browser.desk.run(id)).story.opened.case.evidence] == ["It is so, yes."]
+
+    with tables(monkeypatch):
+        visit(tmp_path, walk)
+
+
+def test_panels_are_listed_with_who_sits_what_it_costs_and_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = slow_panel(tmp_path, "http://127.0.0.1:9")
+    panels = json.loads(path.read_text())
+    panels["panels"]["far"] = {"agents": ["anthropic/claude-x", "openai/first"], "judges": []}
+    path.write_text(json.dumps(panels))
+    monkeypatch.setenv("MACI_PANELS", str(path))
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("MACI_KEYS", os.devnull)
+
+    async def walk(browser: Browser) -> None:
+        every = {panel.name: panel for panel in listed()}
+        assert list(every) == ["readers", "paper", "slow", "far"]
+        assert [(seat.role, seat.name, seat.family) for seat in every["slow"].seats] == [
+            ("agent", "Ada", "one"),
+            ("agent", "Bob", "two"),
+            ("judge", "mistral/judge", "three"),
+        ]
+        assert every["slow"].trouble == "" and "ANTHROPIC_API_KEY" in every["far"].trouble
+        assert os.devnull not in every["far"].trouble  # where the keys are is not for visitors
+        prices = await browser.desk.prices.of([every["slow"], every["readers"]], patience=60)
+        assert prices["readers"] == "free" and re.fullmatch(r"[\d,]+ tokens, \$[\d.]+.*", prices["slow"])
+        text = (await browser.get("/panels")).text
+        assert "ANTHROPIC_API_KEY" in text and prices["slow"] in text and 'href="/new?panel=slow"' in text
+        assert 'href="/new?panel=far"' not in text
+        assert f"two slow models, for tests · {prices['slow']}" in (await browser.get("/new")).text
+
+    visit(tmp_path, walk)
 
 
 def test_a_debate_whose_record_cannot_be_begun_lets_go_of_its_models(
@@ -528,5 +584,21 @@ def test_names_too_long_for_a_file_and_negative_seeds_are_refused_in_words(tmp_p
             assert answer.status_code in {404, 422} and len(answer.text) < 5000
         answer = await browser.post("/debates", {"question": "Is it so?", "outcomes": "yes, no", "seed": "-1"})
         assert answer.status_code == 422 and "0 or more" in answer.text
+
+    visit(tmp_path, walk)
+
+
+@pytest.mark.parametrize("page", ["", "/calls", "/replay?tau_crit=0.9", "/report.html", "/report.md", "/result.json"])
+def test_a_record_that_cannot_be_shown_says_so(tmp_path: Path, page: str) -> None:
+    odd = replace(stories.events_of("bridge")[-1], distribution={}, raw={})
+    with Transcript.create(tmp_path / "odd" / "transcript.jsonl") as record:
+        for event in (*stories.events_of("bridge")[:-1], odd):
+            record.append(event)
+
+    async def walk(browser: Browser) -> None:
+        answer = await browser.get(f"/debates/odd{page}")
+        shown = answer.status_code == 200 and page in {"/calls", "/report.md"}  # needs nothing of what is wrong
+        assert shown or (answer.status_code == 422 and 'role="alert"' in answer.text), answer.text
+        assert (await browser.get("/")).status_code == 200
 
     visit(tmp_path, walk)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from maci.acquisition.answers import read_answer
 from maci.acquisition.plan import NONE_OF_THESE, Item, Shift
 from maci.web.pages.debate import buttons
-from maci.web.pages.panels import tells
+from maci.web.pages.parts import tells
 
 
 def item(*answers: str, kind: str = "question") -> Item:

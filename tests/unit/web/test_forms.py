@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from maci.errors import ConfigError, EvidenceError, InputError, MaciError
-from maci.web.forms import Upload, case_of, choice_of, person
+from maci.web.forms import case_of, choice_of, person
 from maci.web.server import Limits
+from maci.web.uploads import Kept, Upload, together
 
 FORM = {"question": " Which animal? ", "outcomes": "cat\ndog", "context": "Small tracks."}
 LIMITS = Limits()
@@ -102,7 +103,8 @@ def test_settings_and_budget_reach_the_choice() -> None:
     choice = choice_of(
         {"panel": "readers", "settings": "tau_q = 0.4", "budget_tokens": "5,000", "budget_usd": "0.5", "seed": "3"}
     )
-    assert choice.sets == ("tau_q=0.4", "budget.tokens=5000", "budget.usd=0.5") and choice.seed == 3
+    assert choice.sets == ["tau_q=0.4"] and choice.given == {"budget.tokens": 5000, "budget.usd": 0.5}
+    assert choice.seed == 3
     with pytest.raises(InputError, match="whole number"):
         choice_of({"seed": "three"})
 
@@ -126,3 +128,66 @@ def test_utilities_are_read_from_the_form() -> None:
     ):
         with pytest.raises(MaciError, match=said):
             choice_of({"utilities": text})
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [("budget_tokens", "many"), ("budget_usd", "-1"), ("risk", "101"), ("questions", "2.5"), ("seed", "x")],
+)
+def test_a_number_that_is_none_is_said_of_its_field(field: str, text: str) -> None:
+    with pytest.raises(InputError) as refused:
+        choice_of({"panel": "readers", field: text})
+    assert refused.value.about == field
+
+
+def test_risk_is_in_percent_and_steps_of_a_scale_lie_where_they_say() -> None:
+    assert choice_of({"panel": "readers", "risk": "5"}).given == {"answer.risk": 0.05}
+    case = case_of({"question": "How much?", "outcomes": "-2\n0\n+1", "scale": "yes"}, {}, LIMITS)
+    assert case.outcomes.kind == "ordered" and case.outcomes.positions == (-2.0, 0.0, 1.0)
+    case = case_of({"question": "How much?", "outcomes": "little\nmuch", "scale": "yes"}, {}, LIMITS)
+    assert case.outcomes.kind == "ordered" and case.outcomes.positions == (0.0, 1.0)
+    with pytest.raises(InputError, match="a scale needs its steps") as refused:
+        case_of({"question": "How much?", "scale": "yes"}, {}, LIMITS)
+    assert refused.value.about == "outcomes"
+
+
+@pytest.mark.parametrize(
+    ("form", "files", "about"),
+    [
+        ({}, {}, "question"),
+        ({"builtin": "nothing"}, {}, "builtin"),
+        ({}, {"case_file": [Upload("a.json", b"{")]}, "case_file"),
+        (FORM, {"files": [Upload("a.exe", b"x")]}, "files"),
+        ({**FORM, "evidence": "x" * 2_000_001}, {}, "evidence"),
+    ],
+)
+def test_what_is_wrong_names_its_field(form: dict[str, str], files: dict[str, list[Upload]], about: str) -> None:
+    with pytest.raises(InputError) as refused:
+        case_of(form, files, LIMITS)
+    assert refused.value.about == about
+
+
+def test_files_are_kept_for_who_sent_them_within_time_and_size() -> None:
+    now = [0.0]
+    kept = Kept(Limits(kept=10, kept_seconds=60), lambda: now[0])
+    files = {"files": [Upload("a.txt", b"12345"), Upload("b.txt", b"678")]}
+    word = kept.keep("ana", files)
+    assert kept.files("ana", {"kept": word, "kept_1": "yes"}) == {"files": [files["files"][1]]}
+    assert kept.files("ana", {"kept": word}) == {"files": []}
+    for session, form in (("bob", {"kept": word, "kept_0": "yes"}), ("ana", {"kept": "other", "kept_0": "yes"})):
+        with pytest.raises(InputError, match="choose them again"):
+            kept.files(session, form)
+    more = kept.keep("bob", {"files": [Upload("c.txt", b"123456")]})  # too much together: the oldest go
+    with pytest.raises(InputError, match="choose them again"):
+        kept.files("ana", {"kept": word, "kept_0": "yes"})
+    now[0] = 61.0
+    with pytest.raises(InputError, match="choose them again"):
+        kept.files("bob", {"kept": more, "kept_0": "yes"})
+
+
+def test_a_case_file_sent_now_counts_before_the_one_kept() -> None:
+    old, new, note = Upload("old.yaml", b"1"), Upload("new.yaml", b"2"), Upload("note.txt", b"3")
+    assert together({"case_file": [new]}, {"case_file": [old], "files": [note]}) == {
+        "case_file": [new],
+        "files": [note],
+    }

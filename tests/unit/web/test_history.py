@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from helpers import LABELS, make_case, script, seat, settings, turn, write
 from maci.cases.outcomes import OutcomeSpace
 from maci.errors import InputError
 from maci.web.guard import Visit
-from maci.web.history import History
+from maci.web.history import Summary
+from maci.web.index import INDEX, Found, History
 from maci.web.pages.home import home_page
 
 
@@ -26,6 +28,14 @@ def record(folder: Path, name: str, **more: object) -> Path:
     return path
 
 
+def listed(folder: Path | History, query: str = "", only: str = "") -> list[Summary]:
+    """What a search finds, with the index up to date."""
+    history = folder if isinstance(folder, History) else History(folder)
+    if history.folder.is_dir():
+        history.refresh()
+    return history.search(query, only).rows
+
+
 def test_finished_broken_and_unreadable_debates_are_told_apart(tmp_path: Path) -> None:
     record(tmp_path, "one")
     cut = record(tmp_path, "two")
@@ -34,7 +44,7 @@ def test_finished_broken_and_unreadable_debates_are_told_apart(tmp_path: Path) -
     (tmp_path / "three").mkdir()
     (tmp_path / "three" / "transcript.jsonl").write_bytes(b"no transcript\n")
     (tmp_path / "empty folder").mkdir()
-    found = {summary.id: summary for summary in History(tmp_path).summaries()}
+    found = {summary.id: summary for summary in listed(tmp_path)}
     assert {id: summary.state for id, summary in found.items()} == {
         "one": "finished",
         "two": "broken",
@@ -46,9 +56,19 @@ def test_finished_broken_and_unreadable_debates_are_told_apart(tmp_path: Path) -
 
 def test_a_search_needs_every_word_and_looks_at_question_and_outcomes(tmp_path: Path) -> None:
     record(tmp_path, "one", question="Is the bridge safe?")
-    summary = History(tmp_path).summaries()[0]
-    assert summary.fits("") and summary.fits("BRIDGE safe") and summary.fits("ada")
-    assert not summary.fits("bridge tunnel")
+    for query, fits in (
+        ("", 1),
+        ("BRIDGE safe", 1),
+        ("ada", 1),
+        ("bridge tunnel", 0),
+        ("%", 0),
+        ("is", 1),
+        ("idge is", 1),
+        ("xq", 0),
+        ('"bridge', 0),
+        ("bridge OR tunnel", 0),
+    ):
+        assert len(listed(tmp_path, query)) == fits, query
 
 
 def test_a_record_that_grew_is_read_again(tmp_path: Path) -> None:
@@ -56,13 +76,13 @@ def test_a_record_that_grew_is_read_again(tmp_path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(b"".join(whole.splitlines(keepends=True)[:3]))
     history = History(tmp_path)
-    assert history.summaries()[0].state == "broken"
+    assert listed(history)[0].state == "broken"
     path.write_bytes(whole)
-    assert history.summaries()[0].state == "finished"
+    assert listed(history)[0].state == "finished"
 
 
 def test_no_folder_is_no_debates(tmp_path: Path) -> None:
-    assert History(tmp_path / "nothing").summaries() == []
+    assert History(tmp_path / "nothing").search() == Found()
 
 
 @pytest.mark.parametrize("id", ["", "..", ".", "a/b", "/etc", ".hidden", "a\\b", "a\0b"])
@@ -74,7 +94,7 @@ def test_only_names_inside_the_folder_are_debates(tmp_path: Path, id: str) -> No
 def test_badges_say_what_became_of_a_debate_and_a_withheld_answer_is_neither_right_nor_wrong(tmp_path: Path) -> None:
     for name in stories.NAMES:
         stories.write(name, tmp_path)
-    badges = {summary.id: summary.badges for summary in History(tmp_path).summaries()}
+    badges = {summary.id: summary.badges for summary in listed(tmp_path)}
     assert badges == {
         "outage": ("agreed", "right"), "bridge": ("split",), "painting": ("withheld", "agreed"), "recall": ("agreed", "wrong"),
     }  # fmt: skip
@@ -82,20 +102,91 @@ def test_badges_say_what_became_of_a_debate_and_a_withheld_answer_is_neither_rig
 
 def test_a_row_of_a_withheld_answer_does_not_show_it(tmp_path: Path) -> None:
     stories.write("painting", tmp_path)
-    page = home_page(History(tmp_path).summaries(), 1, "", 1, Visit("session"))
+    page = home_page(Found(listed(tmp_path), 1, 1), Visit("session"))
     assert ">withheld<" in page and "his workshop" not in page and "51\N{NO-BREAK SPACE}%" not in page
 
 
 def test_a_folder_that_takes_long_is_not_looked_through_for_every_page(tmp_path: Path, monkeypatch) -> None:
     record(tmp_path, "one")
     history = History(tmp_path)
-    monkeypatch.setattr("maci.web.history._SLOW", -1.0)
-    assert len(history.summaries()) == 1
-    history._last = (float("inf"), history._last[1])
+    monkeypatch.setattr("maci.web.index._SLOW", -1.0)
+    assert history.search().total == 1
+    history._due = float("inf")
     record(tmp_path, "two")
-    assert len(history.summaries()) == 1
-    history._last = (0.0, [])
-    assert len(history.summaries()) == 2
+    assert history.search().total == 1
+    history._due = 0.0
+    history.refresh()
+    assert history.search().total == 2
+
+
+def test_a_name_and_tags_stay_with_the_debate_and_the_record_is_not_touched(tmp_path: Path) -> None:
+    path = record(tmp_path, "one")
+    before = path.read_bytes()
+    listed(history := History(tmp_path))
+    history.label("one", "  The  bridge ", "Release 4, #urgent, urgent, [x]")
+    history.close()
+    (tmp_path / INDEX).unlink()
+    (found,) = listed(tmp_path, "bridge urgent")
+    assert (found.name, found.tags) == ("The bridge", ("release 4", "urgent", "[x]")) and path.read_bytes() == before
+    assert (
+        listed(tmp_path, only="#urgent") and not listed(tmp_path, only="#urg") and not listed(tmp_path, only="#other")
+    )
+    shown = home_page(Found([found], 1, 1), Visit("session"))
+    assert ">The bridge</a>" in shown and "/?only=%23release+4" in shown
+    history.label("one", "", "")
+    assert listed(history)[0].name == "" and listed(history, "urgent") == []
+    with pytest.raises(InputError, match="no debate"):
+        history.label("another", "x", "")
+
+
+def test_what_people_did_is_read_from_the_events_not_from_words(tmp_path: Path) -> None:
+    plain = record(tmp_path, "plain", question='Does it say ,"type":"intervened", here?')
+    lines = plain.read_bytes().splitlines(keepends=True)
+    (tmp_path / "steered").mkdir()
+    hand = b'{"hash":"0","seq":9,"type":"intervened","stop":true,"by":"Ana"}\n'
+    (tmp_path / "steered" / "transcript.jsonl").write_bytes(b"".join([*lines[:-1], hand, lines[-1]]))
+    assert {s.id: s.by_hand for s in listed(tmp_path)} == {"plain": False, "steered": True}
+    assert [s.id for s in listed(tmp_path, only="by hand")] == ["steered"]
+
+
+@pytest.mark.parametrize("content", [b"no database at all, but long enough to be looked at" * 9, b""])
+def test_an_index_that_cannot_be_used_is_made_again(tmp_path: Path, content: bytes) -> None:
+    record(tmp_path, "one")
+    (tmp_path / INDEX).write_bytes(content)
+    assert [s.id for s in listed(tmp_path)] == ["one"]
+    assert sqlite3.connect(tmp_path / INDEX).execute("SELECT id FROM debates").fetchall() == [("one",)]
+
+
+def test_a_list_that_is_not_whole_yet_says_so(tmp_path: Path, monkeypatch) -> None:
+    record(tmp_path, "one")
+    history = History(tmp_path)
+    monkeypatch.setattr("maci.web.index._PATIENCE", 0.0)
+    monkeypatch.setattr(History, "refresh", lambda self: None)
+    found = history.search()
+    assert found.total == 0 and found.unread is None
+    assert "still being read" in home_page(found, Visit("session"))
+    assert "1 debate; 3 records still to be read" in home_page(Found([], 1, 1, 3), Visit("session"))
+
+
+def test_records_that_are_gone_leave_the_list(tmp_path: Path) -> None:
+    path = record(tmp_path, "one")
+    record(tmp_path, "two")
+    assert len(listed(history := History(tmp_path))) == 2
+    path.unlink()
+    assert [s.id for s in listed(history)] == ["two"]
+
+
+def test_a_list_is_paged_and_those_under_way_are_found_by_what_they_do(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        cut = record(tmp_path, name)
+        cut.write_bytes(b"".join(cut.read_bytes().splitlines(keepends=True)[:3]))
+    history = History(tmp_path)
+    history.refresh()
+    part = history.search(start=1, most=1)
+    assert [s.id for s in part.rows] == ["b"] and (part.fits, part.total) == (3, 3)
+    live = {"a": "asking"}
+    assert [s.id for s in history.search(only="asking", live=live).rows] == ["a"]
+    assert {s.id for s in history.search(only="broken", live=live).rows} == {"b", "c"}
 
 
 def test_a_known_answer_is_compared_by_the_names_of_the_outcomes(tmp_path: Path) -> None:
@@ -110,5 +201,5 @@ def test_a_known_answer_is_compared_by_the_names_of_the_outcomes(tmp_path: Path)
             make_case(spaces[name], gold=gold),
         )
         write(tmp_path / name / "transcript.jsonl", table, settings("max_rounds=2"), case)
-    right = {summary.id: (summary.answer, summary.right) for summary in History(tmp_path).summaries()}
+    right = {summary.id: (summary.answer, summary.right) for summary in listed(tmp_path)}
     assert right == {"alias": (LABELS[0], True), "other": (LABELS[0], False), "open": (LABELS[0], None)}

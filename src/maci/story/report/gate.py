@@ -11,19 +11,20 @@ from math import cos, pi, sin
 from typing import NamedTuple
 
 from maci.agents.contentiousness import tone
-from maci.controller.dials import RoundDials
-from maci.render.markup import Child, Markup, el, join
+from maci.render.markup import Child, Markup, el, grid, join
 from maci.render.svg import scale
 from maci.story.model import Round, Statement
 from maci.story.story import Story
 from maci.story.words import figure, plural, round_name
 
-_WIDTH, _HEIGHT = 360.0, 268.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 350.0, 16.0, 232.0
+_WIDTH, _HEIGHT = 360.0, 276.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 350.0, 24.0, 240.0
 
 
-def scatter(rounds: Sequence[Round], at: tuple[float, float] | None, *, form: str = "") -> Markup | None:
-    """The arguments of these rounds and the gate ``at`` (τ_Q, τ_CRIT); ``form``: the form that takes its values."""
+def scatter(
+    rounds: Sequence[Round], at: tuple[float, float] | None, *, form: str = "", links: bool = True
+) -> Markup | None:
+    """The arguments of these rounds and the gate ``at`` (τ_Q, τ_CRIT); ``form`` takes its values, dots are ``links`` to cards."""
     placed = _graded(rounds)
     if not placed or at is None:
         return None
@@ -34,7 +35,7 @@ def scatter(rounds: Sequence[Round], at: tuple[float, float] | None, *, form: st
         "svg",
         _field(x(at[0]), y(at[1])),
         _axes(x, y, low, high),
-        [_dot(dot, x, y, linked=not form) for dot in placed],
+        [_dot(dot, x, y, linked=links) for dot in placed],
         _line("tau_q", "τ_Q", at[0], (x(at[0]), _TOP, x(at[0]), _BOTTOM)),
         _line("tau_crit", "τ_CRIT", at[1], (_LEFT, y(at[1]), _RIGHT, y(at[1]))),
         viewBox=f"0 0 {_WIDTH:g} {_HEIGHT:g}",
@@ -86,7 +87,7 @@ def _axes(x: Callable[[float], float], y: Callable[[float], float], low: float, 
             marks.append(el("text", figure(value, 1), x=x(value), y=_BOTTOM + 14, class_="tick", text_anchor="middle"))
     words = "fit of the cited evidence (q) →"
     marks.append(el("text", words, x=_RIGHT, y=_HEIGHT - 4, class_="axis", text_anchor="end"))
-    marks.append(el("text", "↑ judged (CRIT)", x=2, y=10, class_="axis"))
+    marks.append(el("text", "↑ judged (CRIT)", x=_LEFT, y=12, class_="axis"))
     return marks
 
 
@@ -112,13 +113,13 @@ def _line(name: str, words: str, value: float, place: tuple[float, float, float,
     """A threshold: a line to drag, its value beside it."""
     upright = name == "tau_q"
     ends = dict(zip(("x1", "y1", "x2", "y2"), place, strict=True))
-    at_x, at_y = (place[0] + 4, _TOP + 10) if upright else (_RIGHT - 4, place[1] - 5)
-    said, anchor = f"{words} {figure(value, 2)}", None if upright else "end"
+    at_x, at_y = (place[0] + 4, _TOP + 10) if upright else (_LEFT + 4, place[1] - 5)
+    said = f"{words} {figure(value, 2)}"
     return el(
         "g",
         el("line", **ends, class_="tau-line"),
         el("line", el("title", f"{said}: drag it"), **ends, class_="tau-grip"),
-        el("text", said, x=at_x, y=at_y, class_="tau", text_anchor=anchor),
+        el("text", said, x=at_x, y=at_y, class_="tau"),
         data_dial=name,
         tabindex=0,
         role="slider",
@@ -153,28 +154,37 @@ def arc(cl: float) -> Markup:
     )
 
 
-def instrument(story: Story) -> Markup | None:
-    """The dials of each of the last rounds, the newest shown; where scripts run, those of the round in view. And their history."""
+def instrument(story: Story, form: str = "") -> Markup | None:
+    """The dials of each of the last rounds, the newest shown; where scripts run, those of the round in view.
+
+    ``form``: the form by which a person turns them.
+    """
     set_ = [r for r in story.rounds if r.dials is not None][-_SHOWN:]
     if not set_:
         return None
     newest = next((r for r in reversed(set_) if r.closed), set_[-1])
-    return join([_round(r, shown=r is newest) for r in set_], _history(story))
+    return join(*(_round(r, story.rounds[r.number - 1], form, shown=r is newest) for r in set_))
 
 
 _SHOWN = 8
 """Rounds whose dials are on the page."""
 
 
-def _round(now: Round, *, shown: bool) -> Markup:
+def _round(now: Round, before: Round, form: str, *, shown: bool) -> Markup:
+    """The gate through the arguments of a round; through those of the one before while nothing is graded yet."""
     dials = now.dials
     assert dials is not None
-    gate = scatter([now], (dials.tau_q, dials.tau_crit))
+    at = dials.tau_q, dials.tau_crit
+    gate, early = scatter([now], at, form=form), None
+    if gate is None and (gate := scatter([before], at, form=form)) is not None:
+        early = el(
+            "p", f"Nothing is graded yet: these are the arguments of {round_name(before.number)}.", class_="small-print"
+        )
     name = round_name(now.number)
     return el(
         "div",
         el("h3", f"Gate, {name}"),
-        gate
+        (gate and join(gate, early))
         or el(
             "p",
             f"τ_Q {figure(dials.tau_q, 2)}, τ_CRIT {figure(dials.tau_crit, 2)}: nothing is graded yet.",
@@ -182,34 +192,25 @@ def _round(now: Round, *, shown: bool) -> Markup:
         ),
         el("h3", f"Contentiousness, {name}"),
         el("div", arc(dials.cl), class_="center"),
-        el("p", "0 cooperative · 1 confrontational (CL)", class_="small-print center"),
-        el(
-            "details",
-            el("summary", "What agents are told at this value"),
-            el("blockquote", tone(dials.cl)),
-            id=f"cl-words-{now.number}",
-        ),
+        el("p", "0 cooperative · 1 confrontational (CL). Agents are told:", class_="small-print center"),
+        el("blockquote", tone(dials.cl), class_="told"),
         class_="at-round",
         data_round=now.number,
         hidden=not shown,
     )
 
 
-def _history(story: Story) -> Markup:
+def past(story: Story) -> Markup | None:
     """The dials of every round and whose hand moved them."""
     rows = []
     for r in story.rounds:
         if r.dials is not None:
             by = [h.by or "a person" for h in story.hands if h.round == r.number - 1 and "sets" in h.what]
-            rows.append(
-                el(
-                    "li",
-                    f"{round_name(r.number)}: {_dials(r.dials)}",
-                    el("b", f" by hand ({by[-1] if by else 'a person'})") if r.by_hand else None,
-                )
-            )
-    return el("details", el("summary", "Their history"), el("ul", rows, class_="small-print"), id="dial-history")
-
-
-def _dials(d: RoundDials) -> str:
-    return f"CL {figure(d.cl, 2)} · τ_Q {figure(d.tau_q, 2)} · τ_CRIT {figure(d.tau_crit, 2)}"
+            hand = el("b", by[-1] if by else "a person") if r.by_hand else "schedule"
+            values = (el("td", figure(value, 2)) for value in (r.dials.cl, r.dials.tau_q, r.dials.tau_crit))
+            link = el("a", str(r.number), href=f"#round-{r.number}", aria_label=round_name(r.number))
+            rows.append(el("tr", el("th", link, scope="row"), values, el("td", hand, class_="words")))
+    if not rows:
+        return None
+    head = ("round", "CL", "τ_Q", "τ_CRIT", "by")
+    return el("div", el("h3", "History"), grid("Dials, round by round", head, rows, words=("by",)), class_="past")

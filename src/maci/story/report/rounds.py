@@ -154,7 +154,7 @@ def round_box(story: Story, now: Round, before: Round | None, *, unfolded: bool 
         "details",
         el("summary", name, " ", el("span", parts, class_="soft")),
         _found_out(story, now),
-        (el("p", el("b", h.by or "A person"), f" {h.what}.", class_="warn") for h in hands),
+        (el("p", "■ ", el("b", h.by or "A person"), f" {h.what}.", class_="event hand") for h in hands),
         (el("p", f"Triage {triage_words(t)}; {typeset('; '.join(t.why))}") for t in now.triaged),
         el("p", "Nobody spoke.", class_="soft") if story.result is not None and not (now.said or now.closed) else None,
         lanes(story, now),
@@ -190,8 +190,11 @@ def _found_out(story: Story, now: Round) -> Markup | None:
     lines += [
         f"This brought {signed(g.realised, 2)} bits; {g.predicted:.2f} were expected of an answer." for g in gains
     ]
-    return join(
-        el("p", el("b", "Found out before this round")), el("ul", (el("li", line, dir="auto") for line in lines))
+    return el(
+        "div",
+        el("p", el("b", "◆ Found out before this round")),
+        el("ul", (el("li", line, dir="auto") for line in lines)),
+        class_="event",
     )
 
 

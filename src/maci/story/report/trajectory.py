@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from maci.controller.acquiring import USED
 from maci.controller.dials import Measured
 from maci.render.markup import Child, Markup, el, grid, join, percent
 from maci.render.strips import key
@@ -194,7 +195,7 @@ def _markers(story: Story, rounds: Sequence[Round], last: int) -> list[Child]:
     """What happened besides: found out before a round, dials by hand, sides changed."""
     marks: list[Child] = []
     for r in rounds:
-        found = [a for a in story.acquired if a.verdict == "told" and a.round == r.number - 1] if r.number else []
+        found = [a for a in story.acquired if a.verdict in USED and a.round == r.number - 1] if r.number else []
         said = [("◆", "found", f"found out before {round_name(r.number)}")] if found else []
         said += [("■", "hand", f"dials set by hand in {round_name(r.number)}")] if r.by_hand else []
         for number, (sign, kind, about) in enumerate(said):

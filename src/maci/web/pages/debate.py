@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from urllib.parse import quote
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote, urlencode
 
 from maci.acquisition.answers import asks_which
 from maci.acquisition.plan import Item
+from maci.agents.contentiousness import STANCES
 from maci.controller.events import Event
 from maci.render.markup import Child, Markup, el, join
 from maci.story import Story
@@ -16,7 +17,7 @@ from maci.story.report.thread import tools
 from maci.story.report.verdict import asked
 from maci.web.guard import Visit
 from maci.web.pages.layout import hidden, page, tabs, title_of, when
-from maci.web.pages.panels import panels
+from maci.web.pages.parts import panels
 
 
 def debate_page(
@@ -31,6 +32,7 @@ def debate_page(
     elsewhere: bool = False,
     asking: Item | None = None,
     remark: str = "",
+    label: tuple[str, Sequence[str]] = ("", ()),
 ) -> str:
     """The whole page; ``elsewhere``: another process runs the debate, and only that one can steer it."""
     parts, case = panels(story, state, asking), story.opened.case
@@ -48,6 +50,7 @@ def debate_page(
             el("span", _who(story), class_="soft"),
             class_="standing",
         ),
+        _label(id, label, visit),
         tabs(id),
         place["p-question"],
         el("div", steering, id="controls", data_state=state),
@@ -57,8 +60,8 @@ def debate_page(
     broke = el("p", f"It broke off: {error}", class_="bad-note") if error and state == "broken" else None
     side = el(
         "aside",
+        _section("dials", "Dials", place["p-dials"], _dial_form(id, story, visit) if live else None, place["p-past"]),
         _section("signals", "Signals", place["p-signals"]),
-        _section("dials", "Dials", place["p-dials"], _dial_form(id, story, visit) if live else None),
         _section("spent", "Spent", place["p-spend"]),
         aria_label="Steering and signals",
     )
@@ -69,6 +72,38 @@ def debate_page(
         id="debate", data_live="yes" if live else None, data_events=f"/debates/{quote(id)}/events", data_last=len(events),
     )  # fmt: skip
     return page(title_of(case.title, case.question, 60), body, script="live.js", refresh=5 if live else None)
+
+
+def _label(id: str, label: tuple[str, Sequence[str]], visit: Visit) -> Markup:
+    """What people call the debate, and where they change that."""
+    name, tags = label
+    chips = (el("a", f"#{tag}", href=f"/?{urlencode({'only': f'#{tag}'})}", class_="chip", dir="auto") for tag in tags)
+    fields = (("name", "Name", name, 120), ("tags", "Tags, between commas", ", ".join(tags), 400))
+    form = el(
+        "form",
+        hidden(visit),
+        (
+            el(
+                "div",
+                el("label", words, for_=f"label-{field}"),
+                el("input", type="text", name=field, id=f"label-{field}", value=value, maxlength=most, dir="auto"),
+                class_="field",
+            )
+            for field, words, value, most in fields
+        ),
+        el("button", "Keep", type="submit", id="do-label"),
+        method="post",
+        action=f"/debates/{quote(id)}/label",
+        class_="row",
+    )
+    said = "Name and tags" if name or tags else "Give it a name or tags"
+    return el(
+        "div",
+        el("b", name, dir="auto") if name else None,
+        chips,
+        el("details", el("summary", said), form, class_="inline", id="label"),
+        class_="called",
+    )
 
 
 def _column(story: Story, events: list[Event], place: Mapping[str, Markup]) -> Markup:
@@ -200,7 +235,7 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
             el(
                 "div",
                 el("label", tick, f" {label}", for_=f"{name}-on"),
-                el("div", el("input", type="range", name=name, min=f"{low:g}", max=f"{high:g}", step="0.05", value=f"{now:.2f}",
+                el("div", el("input", type="range", name=name, min=f"{low:g}", max=f"{high:g}", step="0.01", value=f"{now:.2f}",
                              id=f"{name}-value", aria_label=f"{label}: value", data_dial=name),
                    el("output", f"{now:.2f}", for_=f"{name}-value"), class_="slide"),
                 class_="dial",
@@ -224,13 +259,21 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
         el("button", "Give them back to the schedule", name="action", value="release", type="submit", id="do-release")
         if story.held
         else None,
+        el("p", "", class_="done small-print"),
         el("p", _HELD, class_="small-print"),
+        el("ul", (el("li", stance.tone, data_cl=stance.cl) for stance in STANCES), id="stances", hidden=True),
         method="post",
         action=f"/debates/{quote(id)}/hand",
         class_="stack",
         id="dial-form",
     )
-    return el("details", el("summary", "Turn them by hand"), form, id="by-hand", open=True)
+    return el(
+        "details",
+        el("summary", "Turn them by hand: drag a line above, or a slider"),
+        form,
+        id="by-hand",
+        open=True,
+    )
 
 
 def line(seq: int, event: Event) -> Markup:

@@ -9,29 +9,71 @@ from maci.render.markup import Markup, el, grid, percent
 from maci.story.words import plural
 from maci.web.guard import Visit
 from maci.web.history import Summary
+from maci.web.index import Found
 from maci.web.pages.layout import count, ended_tag, hidden, page, state_tag, stop_words, title_of, when
 
 PER_PAGE = 50
 
 
-_FILTERS = ("agreed", "split", "withheld", "right", "wrong", "asked", "running", "paused", "broken")
+_FILTERS = (
+    "agreed",
+    "split",
+    "withheld",
+    "right",
+    "wrong",
+    "asked",
+    "by hand",
+    "running",
+    "asking",
+    "paused",
+    "broken",
+)
 
 
-def home_page(found: Sequence[Summary], total: int, query: str, number: int, visit: Visit, only: str = "") -> str:
-    """The first page people see; ``only``: the badge that debates were filtered by."""
+def home_page(found: Found, visit: Visit, query: str = "", only: str = "", number: int = 1) -> str:
+    """The first page people see; ``only``: the badge or #tag that debates were filtered by."""
     head = el(
         "div", el("h1", "Debates"), el("a", "New debate", href="/new", class_="button home"), class_="head between"
     )
-    if not total:
+    if not found.total and found.unread == 0:
         return page("Debates", head, _welcome(), here="/")
-    search = el(
+    live = any(item.state in _LIVE for item in found.rows)
+    broken = [item for item in found.rows if item.state == "broken"]
+    body = _picks(found.rows) if found.rows else el("p", _NONE)
+    return page(
+        "Debates",
+        head,
+        _search(query, only),
+        el("p", _how_many(found, query, only), class_="soft", role="status"),
+        _broken(broken, visit) if not query and not only and number == 1 else None,
+        el("div", body, id="debates", data_live="yes" if live else None),
+        _pages(found.fits, number, query, only),
+        here="/",
+        script="live.js" if live else "",
+    )
+
+
+_LIVE = ("running", "asking", "paused")
+_NONE = "Nothing fits. Every word must occur in the name, tags, question, context, outcomes or agents."
+
+
+def _how_many(found: Found, query: str, only: str) -> str:
+    some = f"{found.fits:,} of {plural(found.total, 'debate')}" if query or only else plural(found.total, "debate")
+    if found.unread is None:
+        return f"{some} so far; the folder is still being read, load the page again"
+    return some + (f"; {plural(found.unread, 'record')} still to be read, load the page again" if found.unread else "")
+
+
+def _search(query: str, only: str) -> Markup:
+    filters = [*_FILTERS, *([only] if only and only not in _FILTERS else [])]
+    return el(
         "form",
         el("label", "Search", for_="q"),
-        el("input", type="search", name="q", id="q", value=query, placeholder="question, outcome, agent …"),
+        el("input", type="search", name="q", id="q", value=query, placeholder="name, tag, question, outcome, agent …"),
         el(
             "select",
             el("option", "every debate", value=""),
-            (el("option", name, value=name, selected=name == only) for name in _FILTERS),
+            (el("option", name, value=name, selected=name == only) for name in filters),
             name="only",
             aria_label="Only debates that are",
         ),
@@ -41,28 +83,13 @@ def home_page(found: Sequence[Summary], total: int, query: str, number: int, vis
         action="/",
         class_="row",
     )
-    broken = [item for item in found if item.state == "broken"]
-    some = f"{len(found):,} of {plural(total, 'debate')}" if query or only else plural(total, "debate")
-    shown = found[(number - 1) * PER_PAGE : number * PER_PAGE]
-    pick = el(
-        "form",
-        _table(shown),
-        el(
-            "p",
-            el("button", "Compare the two ticked", type="submit"),
-            " ",
-            el("span", "Tick two.", class_="soft"),
-        ),
-        method="get",
-        action="/compare",
-        id="pick",
-    )
-    body = (
-        pick if shown else el("p", "Nothing fits. Every word must occur in the question, context, outcomes or agents.")
-    )
-    resumable = None if query or only else _broken(broken, visit)
-    far = el("p", some, class_="soft", role="status")
-    return page("Debates", head, search, far, resumable, body, _pages(len(found), number, query, only), here="/")
+
+
+def _picks(items: Sequence[Summary]) -> Markup:
+    """The table; two of its rows can be ticked and compared."""
+    compare = el("button", "Compare the two ticked", type="submit")
+    hint = el("span", "Tick two.", class_="soft")
+    return el("form", _table(items), el("p", compare, " ", hint), method="get", action="/compare", id="pick")
 
 
 def _welcome() -> Markup:
@@ -105,31 +132,31 @@ def _table(items: Sequence[Summary]) -> Markup:
 
 def _row(item: Summary) -> Markup:
     p = None if item.withheld else item.p
-    tick = el(
-        "input",
-        type="checkbox",
-        name="pick",
-        value=item.id,
-        aria_label=f"Compare {title_of(item.title, item.question, 60)}",
-    )
-    more = [el("span", name, class_=f"tag {_KINDS[name]}") for name in item.badges if name in _KINDS]
-    link = el("a", title_of(item.title, item.question), href=f"/debates/{quote(item.id)}")
+    name = item.name or title_of(item.title, item.question)
+    tick = el("input", type="checkbox", name="pick", value=item.id, aria_label=f"Compare {name[:60]}")
+    more = [(" ", el("span", badge, class_=f"tag {_KINDS[badge]}")) for badge in item.badges if badge in _KINDS]
+    tags = [
+        el("a", f"#{tag}", href=f"/?{urlencode({'only': f'#{tag}'})}", class_="chip", dir="auto") for tag in item.tags
+    ]
+    link = el("a", name, href=f"/debates/{quote(item.id)}", dir="auto")
+    below = el("span", title_of(item.title, item.question, 80), class_="i soft", dir="auto") if item.name else None
+    so_far = "leads so far: " if item.so_far and item.answer else ""
+    said = "withheld" if item.withheld else f"{so_far}{item.answer or '–'}"
     return el(
         "tr",
-        el("th", tick, link, scope="row"),
-        el("td", _state(item), " ", more, class_="left state", title=stop_words(item.stop_reason) or None),
-        el(
-            "td", "withheld" if item.withheld else item.answer or "–", class_="words soft" if item.withheld else "words"
-        ),
+        el("th", tick, el("span", link, " ", tags, below, class_="called"), scope="row"),
+        el("td", _state(item), more, class_="left state", title=stop_words(item.stop_reason) or None),
+        el("td", said, class_="words soft" if item.withheld or so_far else "words", dir="auto"),
         el("td", percent(p), data_v="" if p is None else f"{p:.6f}"),
         el("td", count(item.rounds), data_l="rounds", data_v="" if item.rounds is None else item.rounds),
         el("td", count(item.tokens), data_l="tokens", data_v="" if item.tokens is None else item.tokens),
         el("td", item.panel or "–", class_="left", data_l="panel"),
         el("td", when(item.created)),
+        data_id=item.id,
     )
 
 
-_KINDS = {"right": "good", "wrong": "bad", "asked": "soft"}
+_KINDS = {"right": "good", "wrong": "bad", "asked": "soft", "by hand": "soft"}
 """Badges beside the state."""
 
 

@@ -119,7 +119,13 @@ def title_of(title: str, question: str, most: int = 110) -> str:
     return shorten(title or question, most, placeholder=" …")
 
 
-_NAV = (("/", "Debates"), ("/new", "New debate"), ("/compare", "Compare"), ("/studies", "Studies"))
+_NAV = (
+    ("/", "Debates"),
+    ("/new", "New debate"),
+    ("/compare", "Compare"),
+    ("/panels", "Panels"),
+    ("/studies", "Studies"),
+)
 STATIC = {"style.css": "text/css", **dict.fromkeys(("page.js", "live.js", "files.js"), "text/javascript")}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from maci.cases.case import Case
@@ -16,6 +17,7 @@ from maci.web.forms import CASE_KINDS
 from maci.web.guard import Visit
 from maci.web.pages.layout import hidden, page
 from maci.web.server import Limits
+from maci.web.uploads import Files, Upload
 
 
 def new_page(
@@ -28,18 +30,19 @@ def new_page(
     *,
     models: Sequence[str] = (),
     wrong: MaciError | None = None,
-    lost: bool = False,
+    kept: Files | None = None,
     found: CostEstimate | None = None,
 ) -> str:
-    """The form; what was given before is kept, except files that are ``lost``; ``wrong`` says why it is shown again, and marks the
-    field it is about. ``models`` are those that can be chosen by name, ``found`` what the debate is expected to cost.
+    """The form; what was given before is there again, files that are ``kept`` too; ``wrong`` says why it is shown again, and marks
+    the field it is about. ``models`` are those that can be chosen by name, ``found`` what the debate is expected to cost.
     """
+    held = _Kept(given.get("kept", ""), [(name, file) for name, files in (kept or {}).items() for file in files])
     alert = None
     if wrong is not None:
         given = {**given, _WRONG: wrong.about}
         alert = el(
             "div", el("p", "The debate was not started."), el("p", sentence(said(wrong))),
-            el("p", "Files have to be chosen again; everything else is still there.", class_="soft") if lost else None,
+            el("p", "Everything you wrote and the files you sent are still there.", class_="soft"),
             class_="verdict wrong", role="alert", tabindex=-1, id="wrong",
         )  # fmt: skip
     again = given.get("from", "")
@@ -51,12 +54,12 @@ def new_page(
         )
     form = el(
         "form",
-        hidden(visit, **({"from": again} if again else {})),
-        _case(given, cases, limits),
-        _evidence(given, kinds, limits),
+        hidden(visit, **({"from": again} if again else {}), **({"kept": held.word} if held.files else {})),
+        _case(given, cases, limits, held),
+        _evidence(given, kinds, limits, held),
         _table(given, panels, models),
         _limits(given),
-        _price(found, lost=lost) if found is not None else None,
+        _price(found) if found is not None else None,
         el(
             "p",
             el("button", "Start the debate", type="submit", class_="home", id="start"),
@@ -82,7 +85,27 @@ def new_page(
     )
 
 
-def _price(found: CostEstimate, *, lost: bool) -> Markup:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Files that were sent before, in the order of the form's fields for them."""
+
+    word: str
+    files: Sequence[tuple[str, Upload]]
+
+    def of(self, field: str) -> Markup | None:
+        """Those of one field, to be used or left out."""
+        rows = []
+        for number, (name, file) in enumerate(self.files):
+            if name == field:
+                tick = el(
+                    "input", type="checkbox", name=f"kept_{number}", id=f"kept_{number}", value="yes", checked=True
+                )
+                words = f" {file.plain_name} ({max(1, len(file.data) >> 10):,} kB), sent before"
+                rows.append(el("li", el("label", tick, words, for_=f"kept_{number}")))
+        return el("ul", rows, class_="plain") if rows else None
+
+
+def _price(found: CostEstimate) -> Markup:
     """What the debate would take; nothing was sent."""
     least, last = totals(found)
     who = ", ".join(seat.name for seat in (*found.agents, *found.judges))
@@ -94,7 +117,6 @@ def _price(found: CostEstimate, *, lost: bool) -> Markup:
             f"{least.so_far} if it ends after {plural(least.round, 'round')}, {last.so_far} after {last.round}.{unknown}",
         ),
         el("p", f"Nothing was sent. At the table: {who}.", class_="soft"),
-        el("p", "Files have to be chosen again; everything else is still there.", class_="soft") if lost else None,
         class_="verdict",
         role="status",
         id="price",
@@ -102,25 +124,41 @@ def _price(found: CostEstimate, *, lost: bool) -> Markup:
 
 
 _TEMPLATES = (
-    ("Decide between options", "Which of these should we choose?", "option A\noption B\noption C"),
-    ("Is this claim true?", "Is it true that …?", "true\nfalse\nnot enough evidence"),
+    (
+        "Decide between options",
+        "Several ways forward, one to choose",
+        {"question": "Which of these should we choose?", "outcomes": "option A\noption B\noption C"},
+    ),
+    (
+        "Is this claim true?",
+        "A claim, and evidence for and against",
+        {"question": "Is it true that …?", "outcomes": "true\nfalse\nnot enough evidence", "risk": "20"},
+    ),
     (
         "Rate on a scale",
-        "How strongly does the text support …? From -2 (not at all) to +2 (fully).",
-        "-2\n-1\n0\n+1\n+2",
+        "How much, how strong, how likely",
+        {
+            "question": "How strongly does the text support …? From -2 (not at all) to +2 (fully).",
+            "outcomes": "-2\n-1\n0\n+1\n+2",
+            "scale": "yes",
+        },
     ),
-    ("Diagnose", "What explains these findings?", ""),
+    (
+        "Diagnose",
+        "Findings, and what explains them",
+        {"question": "What explains these findings?", "questions": "2", "risk": "20"},
+    ),
 )
-"""Name, question and outcomes to begin with."""
+"""Name, what it is for, and fields to begin with."""
 
 
 def _templates() -> Markup:
     """Forms that are filled in to begin with."""
     links = (
-        el("li", el("a", name, href="/new?" + urlencode({"question": question, "outcomes": outcomes})))
-        for name, question, outcomes in _TEMPLATES
+        el("li", el("a", el("b", name), el("span", about), href=f"/new?{urlencode(fields)}"))
+        for name, about, fields in _TEMPLATES
     )
-    return el("nav", el("ul", links), aria_label="Templates")
+    return el("nav", el("ul", links), aria_label="Templates", class_="templates")
 
 
 _WRONG = "wrong field"
@@ -156,19 +194,25 @@ def _select(
     return _control("select", name, given, label, hint, items)
 
 
-def _file(name: str, accept: Sequence[str], most: int, **more: Child) -> Markup:
-    """A field for files of at most so many bytes, and a place to say that one has more."""
-    field = el("input", type="file", name=name, id=name, accept=",".join(accept), data_most=most,
+def _file(name: str, given: Mapping[str, str], accept: Sequence[str], most: int, held: _Kept, **more: Child) -> Markup:
+    """A field for files of at most so many bytes, those sent before, and a place to say that one has more."""
+    wrong = "true" if given.get(_WRONG) == name else None
+    field = el("input", type="file", name=name, id=name, accept=",".join(accept), data_most=most, aria_invalid=wrong,
                aria_describedby=f"{name}-hint {name}-wrong", **more)  # fmt: skip
-    return join(field, el("span", class_="bad-note", id=f"{name}-wrong", aria_live="polite"))
+    return join(held.of(name), field, el("span", class_="bad-note", id=f"{name}-wrong", aria_live="polite"))
 
 
-def _case(given: Mapping[str, str], cases: Mapping[str, Case], limits: Limits) -> Markup:
+def _tick(name: str, given: Mapping[str, str], label: str) -> Markup:
+    box = el("input", type="checkbox", name=name, id=name, value="yes", checked=bool(given.get(name)))
+    return el("label", box, f" {label}", for_=name)
+
+
+def _case(given: Mapping[str, str], cases: Mapping[str, Case], limits: Limits, held: _Kept) -> Markup:
     options = [
         ("", "– none: as written above –"),
         *((name, f"{name}: {case.title or case.question}"[:90]) for name, case in cases.items()),
     ]
-    file = _file("case_file", CASE_KINDS, limits.case_file)
+    file = _file("case_file", given, CASE_KINDS, limits.case_file, held)
     return el(
         "fieldset",
         el("legend", "The case"),
@@ -182,6 +226,7 @@ def _case(given: Mapping[str, str], cases: Mapping[str, Case], limits: Limits) -
             "their medical knowledge, and refuse a question about anything else.",
             rows=3,
         ),
+        _tick("scale", given, "They are the steps of a scale, the lowest first"),
         _select("builtin", given, "Or a built-in case", options),
         _field(
             "case_file",
@@ -192,24 +237,14 @@ def _case(given: Mapping[str, str], cases: Mapping[str, Case], limits: Limits) -
     )
 
 
-def _evidence(given: Mapping[str, str], kinds: Sequence[str], limits: Limits) -> Markup:
-    files = _file("files", kinds, limits.file, multiple=True, data_files=limits.files)
-    kept = el(
-        "input",
-        type="checkbox",
-        name="keep_evidence",
-        id="keep_evidence",
-        value="yes",
-        checked=bool(given.get("keep_evidence")),
-    )
+def _evidence(given: Mapping[str, str], kinds: Sequence[str], limits: Limits, held: _Kept) -> Markup:
+    files = _file("files", given, kinds, limits.file, held, multiple=True, data_files=limits.files)
     size = f"Up to {limits.files} files of {limits.file >> 20} MB, {limits.body >> 20} MB together"
     hint = f"{size}: {' '.join(kinds)}. Tables need a column text, and may have label and source."
     return el(
         "fieldset",
         el("legend", "Evidence"),
-        el("label", kept, " Keep the evidence that came with that debate", for_="keep_evidence")
-        if given.get("from")
-        else None,
+        _tick("keep_evidence", given, "Keep the evidence that came with that debate") if given.get("from") else None,
         _area("evidence", given, "Texts", "An empty line between two texts.", rows=4),
         _field("files", "Files", files, hint),
         el(
@@ -227,6 +262,7 @@ def _table(given: Mapping[str, str], panels: Sequence[tuple[str, str]], models: 
         "fieldset",
         el("legend", "Who debates"),
         _select("panel", given, "Panel", options),
+        el("p", el("a", "Who sits at each panel, and what a debate costs", href="/panels"), class_="small-print"),
         el(
             "details",
             el("summary", "Models of your own choice"),
@@ -247,10 +283,13 @@ def _limits(given: Mapping[str, str]) -> Markup:
             "div",
             _text("budget_tokens", given, "Most tokens", type="number", min=0, step=1, placeholder="100000"),
             _text("budget_usd", given, "Most dollars", type="number", min=0, step="any"),
+            _text("risk", given, "Accepted risk, %", type="number", min=0, max=100, step="any"),
             _text("questions", given, "Questions to you", type="number", min=0, max=20, step=1, placeholder="0"),
             _text("seed", given, "Seed", type="number", step=1, placeholder="0"),
             class_="grid",
         ),
+        el("p", "Accepted risk: of a wrong answer. Where the answer is less sure than that, it is withheld; empty, it is always given.",
+           class_="small-print"),
         el("details", el("summary", "Utilities"),
            _area("utilities", given, "What each action is worth", "Questions are then chosen by value, and the result says what to do. "
                  "A line for each action, as in treat: {Gout: 5, otherwise: -2}", rows=3),

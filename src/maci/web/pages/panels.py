@@ -1,168 +1,191 @@
-"""The parts of a debate's page that change while it runs. Each has a name; a part is sent again only when it has changed."""
+"""The panels there are: who sits, of which families, what a debate costs, and whether one can be held."""
 
 from __future__ import annotations
 
-from textwrap import shorten
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
 
-from maci.acquisition.plan import Item
-from maci.render.markup import Markup, el, join, percent
-from maci.render.strips import bar, stack
-from maci.story import Story
-from maci.story.report.gate import instrument
-from maci.story.report.parts import colours, key_of, mixtures, signals
-from maci.story.report.rounds import round_box, unfolded
-from maci.story.report.sources import evidence, plan
-from maci.story.report.trajectory import moved
-from maci.story.report.verdict import answered, details
-from maci.story.words import figure, plural, round_name, stop_of
-from maci.web.pages.layout import count, money, standing
+from maci.cases.case import builtin_cases
+from maci.debating.estimate import estimate, totals
+from maci.errors import MaciError
+from maci.llm.catalogue import family
+from maci.paths import keys_file
+from maci.render.markup import Child, Markup, el
+from maci.seating.file import Found, find
+from maci.seating.seating import PanelChoice, check_models, not_here, open_house, with_judges
+from maci.seating.spec import READER, READER_AGENTS, READER_JUDGES, PanelSpec, is_reader, names
+from maci.story.report.verdict import sentence
+from maci.story.words import plural
+from maci.web.pages.layout import page
+
+TYPICAL = "dengue"
+"""The built-in case for which prices are estimated."""
+REHEARSING = asyncio.Semaphore(1)
+"""An estimate plays a whole debate with stand-ins: one at a time."""
+_FREE, _UNKNOWN = "free", "being estimated; load the page again"
 
 
-def panels(story: Story, state: str, asking: Item | None = None) -> dict[str, Markup]:
-    """Every part by the id of its place on the page."""
-    over = story.result is not None
-    none = el(
-        "p", "Nothing was measured." if over else "Nothing is measured before the openings are in.", class_="soft"
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A place at a table."""
+
+    role: str
+    name: str
+    model: str
+    family: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A panel as the page shows it."""
+
+    name: str
+    about: str
+    seats: tuple[Seat, ...] = ()
+    judges: str = ""
+    """Who judges, where no judge is named."""
+    trouble: str = ""
+    """Why no debate can be held with it now, and what to do."""
+    models: tuple[str, ...] = ()
+
+
+def listed() -> list[Listed]:
+    """Every panel: built-in ones, then those of the panels files."""
+    found = find()
+    readers = (
+        *(Seat("agent", name, f"{READER}/{name}", "embedded reader") for name in READER_AGENTS),
+        *(Seat("judge", name, f"{READER}/{name}", "embedded reader") for name in READER_JUDGES),
     )
-    parts = {
-        "p-state": standing("asking" if asking and state == "running" else state, story.result),
-        "p-now": _now(story, state),
-        "p-verdict": answered(story),
-        "p-details": details(story),
-        "p-signals": signals(story) or none,
-        "p-question": _question(asking),
-        "p-plan": plan(story) or el("p", _no_plan(story), class_="soft"),
-        "p-beliefs": _beliefs(story),
-        "p-dials": _dials(story),
-        "p-spend": _spend(story),
-        "p-evidence": evidence(story) if story.closed else el("p", "Nobody has cited anything yet.", class_="soft"),
-        "p-said": join(said_aloud(story)),
-    }
-    befores = (None, *story.rounds)
-    rounds = {
-        f"p-round-{now.number}": round_box(story, now, before, unfolded=unfolded(story, now))
-        for before, now in zip(befores, story.rounds, strict=False)
-    }
-    return parts | rounds
+    return [
+        Listed(name="readers", about="embedded readers: offline, no key, no model", seats=readers),
+        Listed(name="paper", about="the turns printed in the paper, for its two cases"),
+        *(_of_file(name, found) for name in found.panels),
+    ]
 
 
-def _question(asking: Item | None) -> Markup:
-    if asking is None:
-        return Markup("")
-    asks = el("p", f"It asks: {asking.text}", class_="notice", dir="auto")
-    return join(asks, el("p", tells(asking), class_="small-print", dir="auto") if len(asking.separates) > 1 else None)
+def _of_file(name: str, found: Found) -> Listed:
+    about = found.panels[name][0].about
+    try:
+        panel = with_judges(found.spec(name))
+    except MaciError as error:
+        return Listed(name=name, about=about, trouble=str(error))
+    assert isinstance(panel, PanelSpec)
+    agents, judges = names(panel.agents, panel.judges or ())
 
+    def seat(role: str, called: str, model: str) -> Seat:
+        own = "embedded reader" if is_reader(model) else panel.options(model).family or family(model)
+        return Seat(role, called, model, own)
 
-def tells(item: Item) -> str:
-    """What an answer would tell, and what is expected of it."""
-    worth = "" if item.value_if_answered is None else f", worth {item.value_if_answered:.3g} by the utilities"
-    return (
-        f"The answer tells {' from '.join(item.separates[:2])}; {item.if_answered:.2f} bits are expected of it{worth}."
+    seats = (
+        *(seat("agent", each.name, each.model) for each in agents),
+        *(seat("judge", each.name, each.model) for each in judges),
     )
+    unnamed = "the embedded readers" if panel.judges is None else "" if judges else "nobody (CRIT-free)"
+    return Listed(name=name, about=about, seats=seats, judges=unnamed, trouble=_trouble(panel), models=panel.seated)
 
 
-def _no_plan(story: Story) -> str:
-    """Why there is no plan."""
-    if story.result is None:
-        return "What to find out next is worked out at the end."
-    if story.closed:
-        return "No question was found that would tell more."
-    return "Nobody has stated a belief, so there is nothing to plan from."
+def _trouble(panel: PanelSpec) -> str:
+    """What a debate would fail for before anything is sent."""
+    if not panel.seated:
+        return ""
+    try:
+        check_models(panel, open_house(panel, PanelChoice(no_cache=True, offline=True)), not_here)
+    except MaciError as error:
+        return str(error).replace(str(keys_file()), "the keys file")  # where that is, is not for visitors
+    return ""
 
 
-def said_aloud(story: Story) -> str:
-    """What a screen reader is told: the last round that closed, or the end."""
-    if story.result is not None:
-        return f"The debate is over: {story.result.given or 'no answer'}. {stop_of(story.result)}"
-    if not story.closed:
-        return "The openings are under way."
-    last = story.closed[-1]
-    lead = "" if last.answer is None else f"{last.answer} leads with {percent(last.mixture[last.answer])}"
-    return f"{round_name(last.number).capitalize()} closed. {lead}"
+class Prices:
+    """What a typical debate costs with each panel; estimated once, by rehearsing one. Used by one event loop only."""
+
+    def __init__(self) -> None:
+        self._known: dict[Listed, str] = {}
+        self._tasks: dict[Listed, asyncio.Task[None]] = {}
+
+    async def of(self, panels: Sequence[Listed], *, patience: float) -> dict[str, str]:
+        """Those that are known after so many seconds, by the name of the panel; others are being estimated."""
+        for panel in panels:
+            if panel not in self._known and panel not in self._tasks:
+                self._tasks[panel] = asyncio.ensure_future(self._estimate(panel))
+        waiting = [task for panel, task in self._tasks.items() if panel in panels]
+        if waiting and patience:
+            await asyncio.wait(waiting, timeout=patience)
+        return {panel.name: self._known[panel] for panel in panels if panel in self._known}
+
+    async def _estimate(self, panel: Listed) -> None:
+        try:
+            if not panel.models:
+                self._known[panel] = _FREE
+                return
+            async with REHEARSING:
+                self._known[panel] = await asyncio.to_thread(lambda: asyncio.run(_price(panel.name)))
+        except MaciError as error:
+            self._known[panel] = f"cannot be estimated: {error}"
+        finally:
+            self._tasks.pop(panel, None)
 
 
-def _now(story: Story, state: str) -> Markup:
-    """What is going on."""
-    if story.result is not None:
-        return Markup("")  # the first screen says it
-    if state == "paused":
-        return el("p", "Paused: nothing new is sent. Calls that were out come in.", class_="warn")
-    if state == "broken":
-        where = round_name(story.current.number)
-        return el("p", f"It broke off in {where}. Nothing that was recorded is lost.", class_="bad")
-    thinking = [who for kind, who, _ in story.waiting if kind == "turn"]
-    scores = sum(kind == "score" for kind, _, _ in story.waiting)
-    parts = [round_name(story.current.number).capitalize()]
-    if thinking:
-        parts.append("waiting for " + shorten(", ".join(thinking), 80, placeholder=" …"))
-    if scores:
-        parts.append(f"{plural(scores, 'score')} to come")
-    most = story.opened.config.stop.max_rounds + 1
-    since = el(
-        "span",
-        data_since=story.opened.created,
-        data_closed=len(story.closed),
-        data_left=max(0, most - len(story.closed)),
-    )
-    return el("p", " · ".join(parts), since, class_="soft")
+async def _price(name: str) -> str:
+    found = await estimate(builtin_cases()[TYPICAL], PanelChoice(panel=name))
+    least, most = (row.so_far for row in totals(found))
+    if found.unpriced:
+        return f"{least.tokens:,} to {most.tokens:,} tokens; no price is known for {', '.join(found.unpriced)}"
+    return f"{least}" if least == most else f"{least}, up to {most}"
 
 
-def _beliefs(story: Story) -> Markup:
-    closed = [item for item in story.closed if item.mixture]
-    if not closed:
-        return el("p", "No belief yet." if story.result is None else "Nobody stated a belief.", class_="soft")
-    labels, now = colours(story), closed[-1]
-    each = stack(list(now.beliefs.items()), labels, f"Each agent's belief, {round_name(now.number)}")
-    weights = ", ".join(f"{name} {weight:.2f}" for name, weight in now.weights.items())
-    figures = (
-        el("figure", el("figcaption", "All agents together, round by round"), mixtures(story, labels)),
+def panels_page(panels: Sequence[Listed], prices: dict[str, str]) -> str:
+    """The page."""
+    ready = sum(not panel.trouble for panel in panels)
+    return page(
+        "Panels",
+        el("h1", "Panels"),
         el(
-            "figure",
-            el("figcaption", f"Each agent, {round_name(now.number)}"),
-            each,
-            el("p", f"Weights: {weights}") if weights else None,
+            "p",
+            f"{plural(len(panels), 'panel')}, {ready} can debate now. Prices are estimates for the built-in case {TYPICAL}: "
+            "from the fewest rounds a debate may take to the most.",
+            class_="soft",
         ),
+        el("div", (_card(panel, prices.get(panel.name, _UNKNOWN)) for panel in panels), class_="cards"),
+        el(
+            "p",
+            "Panels of your own are written into a panels file: ",
+            el("code", "maci init"),
+            " makes one from the models it finds, ",
+            el("code", "maci doctor"),
+            " checks them.",
+            class_="small-print",
+        ),
+        here="/panels",
     )
-    bars = join(key_of(labels, story), el("div", figures, class_="charts"))
-    return join(moved(story), el("details", el("summary", "The same as bars"), bars, class_="box bars", id="bars"))
 
 
-def _dials(story: Story) -> Markup:
-    dials = next((item.dials for item in reversed(story.rounds) if item.dials is not None), None)
-    if dials is None:
-        none = "The dials are set when the openings are in." if story.result is None else "They were never set."
-        return el("p", none, class_="soft")
-    now = story.current
-    rows = (
-        ("CL, contentiousness", dials.cl),
-        ("τ_Q, evidence gate", dials.tau_q),
-        ("τ_CRIT, argument gate", dials.tau_crit),
-    )
-    until = ", until they are given back" if story.held else ""
-    chosen = f"set by hand{until}" if now.by_hand else "chosen by the schedule"
+def _card(panel: Listed, price: str) -> Markup:
+    state = el("span", "needs attention", class_="tag bad") if panel.trouble else el("span", "ready", class_="tag good")
+    facts: list[tuple[str, Child]] = [
+        (words, [_seat(seat) for seat in panel.seats if seat.role == role])
+        for role, words in (("agent", "Agents"), ("judge", "Judges"))
+        if any(seat.role == role for seat in panel.seats)
+    ]
+    facts += [("Judges", panel.judges)] if panel.judges else []
+    facts.append(("Price", price))
     return el(
-        "div",
-        el(
-            "dl",
-            ((el("dt", name), el("dd", bar(value), " ", figure(value, 2))) for name, value in rows),
-            class_="dials",
-        ),
-        instrument(story),
-        el("p", f"In force in round {max(1, now.number)}, {chosen}.", class_="small-print"),
-        data_cl=dials.cl,
-        data_tau_q=dials.tau_q,
-        data_tau_crit=dials.tau_crit,
+        "section",
+        el("h2", panel.name, " ", state, id=f"panel-{panel.name}"),
+        el("p", sentence(panel.about)) if panel.about else None,
+        el("p", sentence(panel.trouble), class_="bad-note") if panel.trouble else None,
+        el("dl", ((el("dt", name), el("dd", what)) for name, what in facts), class_="dials"),
+        None
+        if panel.trouble
+        else el("p", el("a", "Debate with it", href=f"/new?panel={quote(panel.name)}", class_="button")),
+        class_="card panel",
+        aria_labelledby=f"panel-{panel.name}",
     )
 
 
-def _spend(story: Story) -> Markup:
-    budget, spent = story.opened.config.budget, story.spent
-    tokens = join(count(spent.tokens))
-    if budget.tokens:
-        tokens = join(bar(spent.tokens / budget.tokens), f" {count(spent.tokens)} of {count(budget.tokens)}")
-    rows = [("Tokens", tokens)]
-    if spent.usd or budget.usd:
-        ceiling = f" of {money(budget.usd)}" if budget.usd else ""
-        rows.append(("Dollars", join(f"{money(spent.usd)}{ceiling}")))
-    rows.append(("Calls", join(count(len(story.calls)))))
-    return el("dl", ((el("dt", name), el("dd", value)) for name, value in rows), class_="dials")
+def _seat(seat: Seat) -> Markup:
+    """A name with its model and family, none of them twice."""
+    kind = seat.family if is_reader(seat.model) else f"family {seat.family}"
+    more = [text for text in (seat.model, kind) if text not in (seat.name, f"{READER}/{seat.name}")]
+    return el("div", el("b", seat.name), el("span", f" {' · '.join(more)}", class_="soft") if more else None)

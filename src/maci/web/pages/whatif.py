@@ -27,9 +27,14 @@ def whatif_page(
 ) -> str:
     """The gate through all arguments, the form, and what came of it."""
     case = story.opened.case
-    drawn = scatter([r for r in story.rounds if r.number], gate, form="#whatif")
+    drawn = scatter([r for r in story.rounds if r.number], gate, form="#whatif", links=False)
     chart = (
-        el("figure", el("figcaption", "Every argument of every round; drag a line"), drawn, class_="plot")
+        el(
+            "figure",
+            el("figcaption", "Every argument of every round, and the gate of round 1; drag a line"),
+            drawn,
+            class_="plot",
+        )
         if drawn
         else None
     )
@@ -124,7 +129,7 @@ def whatif_result(
     command = "maci replay DIR " + " ".join(f"--set {each}" for each in sets)
     return join(
         el("p", f"The recorded turns under {asked}."),
-        el("p", el("b", flips), id="flips"),
+        el("p", el("b", flips), id="flips", data_ids=" ".join((*inside, *outside))),
         grid("Recorded and other rules", _RULES, rows, words=("Stops", "Answer"), caption="Recorded and other rules"),
         el("ul", (el("li", note) for note in (found.remark, blind, CAUTION) if note), class_="notes"),
         el("p", "The same in a terminal: ", el("code", command), class_="small-print") if sets else None,

@@ -17,6 +17,7 @@ const put = (id, html) => {
     document.getElementById('rounds').append(place);
   }
   if (!place) return;
+  const fates = new Map([...place.querySelectorAll('.argument')].map(card => [card.id, card.dataset.fate]));
   const kept = new Map([...place.querySelectorAll('details[id]')].map(d => [d.id, d.open]));
   const focused = place.contains(document.activeElement) ? document.activeElement.closest('[id]')?.id : null;
   const shape = document.createElement('template');
@@ -25,6 +26,9 @@ const put = (id, html) => {
   if (round) round.open = false;
   place.replaceChildren(shape.content);
   for (const [name, state] of kept) { const d = document.getElementById(name); if (d) d.open = state; }
+  if (isRound && root.dataset.live) for (const card of place.querySelectorAll('.argument')) {
+    if (fates.get(card.id) !== card.dataset.fate) card.classList.add(fates.has(card.id) ? 'judged' : 'arrived'); // seen once
+  }
   if (first && follows) for (const other of rounds()) other.open = other === round;
   if (focused) { const again = document.getElementById(focused); (again?.querySelector('summary') ?? again)?.focus(); }
   place.dispatchEvent(new Event('maci-drawn', { bubbles: true }));
@@ -37,6 +41,18 @@ const pointTo = () => {
   if (newest.hidden) return;
   newest.firstChild.href = `#${last.id}`;
   newest.firstChild.textContent = `${last.dataset.name} is under way →`;
+};
+
+// The words agents are given at the place of the slider, and the arc with it.
+const told = cl => {
+  const near = [...document.querySelectorAll('#stances li')].sort((a, b) => Math.abs(a.dataset.cl - cl) - Math.abs(b.dataset.cl - cl) || a.dataset.cl - b.dataset.cl)[0];
+  for (const part of document.querySelectorAll('#p-dials .at-round:not([hidden])')) {
+    const angle = Math.PI * (1 - cl), x = 70 + 56 * Math.cos(angle), y = 66 - 56 * Math.sin(angle);
+    if (near) part.querySelector('.told').textContent = near.textContent;
+    part.querySelector('.arc-value').textContent = cl.toFixed(2);
+    part.querySelector('.arc-done').setAttribute('d', `M14,66A56,56 0 0 1 ${x},${y}`);
+    part.querySelector('.arc circle').setAttribute('cx', x); part.querySelector('.arc circle').setAttribute('cy', y);
+  }
 };
 
 const dials = () => {
@@ -54,6 +70,7 @@ if (root) {
     slider.addEventListener('input', () => {
       document.getElementById(`${slider.dataset.dial}-on`).checked = true;
       slider.nextElementSibling.textContent = (+slider.value).toFixed(2);
+      if (slider.dataset.dial === 'cl') told(+slider.value);
     });
   }
   const by = document.getElementById('by');
@@ -147,6 +164,7 @@ async function post(event) {
   if (!answer?.ok) { form.submit(); return; }
   const shape = new DOMParser().parseFromString(await answer.text(), 'text/html');
   notice.textContent = shape.getElementById('notice')?.textContent ?? '';
+  if (form.id === 'dial-form') form.querySelector('.done').textContent = notice.textContent;
   const mine = document.getElementById('do-release'), theirs = shape.getElementById('do-release');
   if (mine && !theirs) mine.remove();
   if (!mine && theirs) document.getElementById('do-dials')?.after(theirs);
@@ -161,4 +179,20 @@ function tick() {
   const passed = (Date.now() - Date.parse(place.dataset.since)) / 1000, closed = +place.dataset.closed, left = +place.dataset.left;
   if (!(passed >= 0) || passed > 86400) return;
   place.textContent = ` · ${minutes(passed)}` + (closed ? `, at most about ${minutes(passed / closed * left)} more` : '');
+}
+
+// A list with debates under way is fetched again from time to time; what is ticked stays so.
+const list = document.getElementById('debates');
+if (list?.dataset.live) {
+  const again = async () => {
+    const answer = await fetch(location.href, { credentials: 'same-origin' }).catch(() => null);
+    const fresh = answer?.ok && new DOMParser().parseFromString(await answer.text(), 'text/html').getElementById('debates');
+    for (const row of fresh ? fresh.querySelectorAll('tr[data-id]') : []) {
+      const mine = [...list.querySelectorAll('tr[data-id]')].find(other => other.dataset.id === row.dataset.id);
+      if (!mine || mine.contains(document.activeElement)) continue;
+      for (let i = 1; i < row.cells.length; i++) if (mine.cells[i].innerHTML !== row.cells[i].innerHTML) mine.cells[i].replaceWith(row.cells[i].cloneNode(true));
+    }
+    if (!fresh || fresh.dataset.live) setTimeout(again, 3000);
+  };
+  setTimeout(again, 3000);
 }
