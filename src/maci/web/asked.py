@@ -84,8 +84,8 @@ class _Common(_Lenient):
         """All messages, in order."""
         raise NotImplementedError
 
-    def format(self) -> Mapping[str, Any] | None:
-        """The form of the answer, as ``response_format.json_schema`` has it; nothing for plain text."""
+    def form(self) -> Form | None:
+        """The form that the answer is to have; nothing for plain text."""
         raise NotImplementedError
 
     def wanted(self) -> Wanted:
@@ -96,7 +96,7 @@ class _Common(_Lenient):
         known = [name for name, _ in panels()]
         if self.model not in known:
             raise NoSuchModel(f"there is no model {self.model!r:.80}: /v1/models lists those of this server")
-        form = None if (found := self.format()) is None else Form.of(found)
+        form = self.form()
         outcomes = self.outcomes
         if form is not None:
             if outcomes is not None and set(outcomes) != set(form.labels):
@@ -144,9 +144,9 @@ class ChatRequest(_Common):
                 )
         return self.messages
 
-    def format(self) -> Mapping[str, Any] | None:
+    def form(self) -> Form | None:
         with concerning("response_format"):
-            return _schema(self.response_format, nested=True)
+            return _form(self.response_format, nested=True)
 
 
 class _Text(_Lenient):
@@ -170,15 +170,15 @@ class ResponsesRequest(_Common):
         said = [_Message(role="user", content=self.input)] if isinstance(self.input, str) else self.input
         return [*([_Message(role="developer", content=self.instructions)] if self.instructions else []), *said]
 
-    def format(self) -> Mapping[str, Any] | None:
+    def form(self) -> Form | None:
         with concerning("text.format"):
-            return _schema(self.text.format if self.text else None, nested=False)
+            return _form(self.text.format if self.text else None, nested=False)
 
     def wanted(self) -> Wanted:
         return replace(super().wanted(), responses=True, instructions=self.instructions)
 
 
-def _schema(given: Mapping[str, Any] | None, *, nested: bool) -> Mapping[str, Any] | None:
+def _form(given: Mapping[str, Any] | None, *, nested: bool) -> Form | None:
     kind = "text" if given is None else given.get("type")
     if given is None or kind == "text":
         return None
@@ -188,7 +188,7 @@ def _schema(given: Mapping[str, Any] | None, *, nested: bool) -> Mapping[str, An
     found = held.get("schema") if isinstance(held, Mapping) else None
     if not isinstance(found, Mapping):
         raise InputError("json_schema has no schema")
-    return found
+    return Form.of(found)
 
 
 def _read(messages: Sequence[_Message]) -> tuple[str, str]:

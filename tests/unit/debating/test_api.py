@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from contextlib import aclosing
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 import maci
 from hash_encoder import HashEncoder
 from helpers import judge, make_case, script, settings, turn
+from maci.debating.api import Options
 from maci.errors import CaseError, InputError
 from maci.seating.seating import PanelChoice, reseat
 from maci.story.result import Result
@@ -158,3 +160,16 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
 ) -> None:
     with pytest.raises(error, match=says):
         maci.run(case, **options)  # type: ignore[arg-type]
+
+
+def test_the_page_about_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(maci.__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 2
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks:
+        exec(block, names)
+    assert "has spoken" in (said := capsys.readouterr().out) and "DebateResult(answer=" in said
+    listed = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+    named = {name.partition("(")[0] for cell in listed for name in re.findall(r"`([^`]+)`", cell)}
+    assert set(Options.__annotations__) <= named  # none is missing from the tables
