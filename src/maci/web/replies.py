@@ -192,16 +192,16 @@ def response_stream(run: Run, wanted: Wanted) -> Iterator[bytes]:
     begun, part, item = response(run, wanted, "in_progress"), _part(run, wanted), _item(run, wanted)
     at: dict[str, Any] = {"item_id": item["id"], "output_index": 0, "content_index": 0}
     kind = "refusal" if part["type"] == "refusal" else "text"
-    said_ = part[kind]
+    told = part[kind]
     name = "response.refusal" if kind == "refusal" else "response.output_text"
-    more = {} if kind == "refusal" else {"logprobs": []}
+    more: dict[str, Any] = {} if kind == "refusal" else {"logprobs": []}
     events: list[dict[str, Any]] = [
         {"type": "response.created", "response": begun},
         {"type": "response.in_progress", "response": begun},
         {"type": "response.output_item.added", "output_index": 0, "item": {**item, "status": "in_progress", "content": []}},
         {"type": "response.content_part.added", **at, "part": {**part, kind: ""}},
-        {"type": f"{name}.delta", **at, "delta": said_, **more},
-        {"type": f"{name}.done", **at, kind: said_, **more},
+        {"type": f"{name}.delta", **at, "delta": told, **more},
+        {"type": f"{name}.done", **at, kind: told, **more},
         {"type": "response.content_part.done", **at, "part": part},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": response(run, wanted)},
@@ -217,8 +217,8 @@ def error_stream(error: EnvironmentError_ | BudgetError, wanted: Wanted) -> Iter
         yield _event(body)
         yield format_sse_event(data_str="[DONE]")
         return
-    told = {"type": "error", "code": body["error"]["code"], "message": body["error"]["message"], "param": None}
-    yield _event({**told, "sequence_number": 0, **body}, "error")
+    event = {"type": "error", "code": body["error"]["code"], "message": body["error"]["message"], "param": None}
+    yield _event({**event, "sequence_number": 0, **body}, "error")
 
 
 def _event(data: dict[str, Any], name: str | None = None) -> bytes:

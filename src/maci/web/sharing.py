@@ -78,10 +78,10 @@ class Sharing:
                 f"Idempotency-Key {asking.key!r:.60} came with another request before: use a new key for a new request"
             )
         again = bool(asking.key) or asking.retried
-        if known is None or not (known.left or known.under_way or (again and known.over is not None)):
-            known = self._new(asking, begin, None)
-        elif known.left and known.run is not None:
+        if known is not None and known.left and known.run is not None:
             known = self._new(asking, begin, known.run)
+        elif known is None or not (known.under_way or (again and known.over is not None)):
+            known = self._new(asking, begin, None)
         known.left = False
         known.clients += 1
         return known
@@ -96,6 +96,8 @@ class Sharing:
             self._desk.leave(shared.run)
         elif shared.queued and shared.task is not None:
             shared.task.cancel()
+            for place in [place for place, each in self._asked.items() if each is shared]:
+                del self._asked[place]
 
     def close(self) -> None:
         """Nobody in the queue gets a turn any more."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import threading
 import time
@@ -21,6 +22,7 @@ from maci.web.app import create_app
 from maci.web.asked import Form
 from maci.web.desk import Desk
 from maci.web.server import Limits, ServerSettings
+from serving import serving
 from web_helpers import Held, tables
 
 openai = pytest.importorskip("openai", reason="the official SDKs are test tools: requirements/dev.txt")
@@ -266,3 +268,66 @@ def test_the_whole_conversation_evidence_and_models_are_read(tmp_path: Path, mon
         image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}]
         with pytest.raises(openai.BadRequestError, match="only text can be debated"):
             client.chat.completions.create(model="readers", messages=image)
+
+
+def test_who_leaves_the_queue_and_asks_again_waits_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tables(monkeypatch, Held(since=1)) as held, serve(tmp_path, limits=Limits(debates=1)) as server:
+        first = threading.Thread(target=lambda: ask(server.client(max_retries=0)))
+        first.start()
+        time.sleep(0.7)
+        with server.client(max_retries=0, timeout=0.5) as client, pytest.raises(openai.APITimeoutError):
+            ask(client, {"evidence": ["Another."]})
+        time.sleep(1.0)
+        assert not server.desk._queue
+        held.gate.set()
+        with server.client(max_retries=0) as client:
+            assert ask(client, {"evidence": ["Another."]}).maci["answer"] in ("yes", "no")
+        first.join(30)
+    assert len(server.records) == 2
+
+
+@pytest.fixture
+def own_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without anybody's panels, and a key for models that a test serves or not."""
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith("MACI_") or name.endswith(("_API_KEY", "_BASE_URL")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("MACI_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("MISTRAL_API_KEY", "k")
+    return tmp_path / "runs"
+
+
+def test_a_dead_endpoint_is_an_error_of_the_sdk_in_streams_too_and_is_tried_once(
+    own_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("maci-panels.yaml").write_text(
+        "panels: {pair: {agents: [mistral/a, mistral/b], judges: []}}\n"
+        "models: {mistral: {base_url: 'http://127.0.0.1:9/v1', retries: 0}}"  # nobody listens there
+    )
+    asked = {"model": "pair", "messages": ASKED, "extra_body": MORE}
+    with serve(own_models) as server, server.client() as client:
+        for stream in (False, True):
+            with pytest.raises(openai.InternalServerError, match="no connection") as dead:
+                client.chat.completions.create(**asked, stream=stream)
+            assert dead.value.status_code == 502 and dead.value.response.headers["retry-after"]
+        assert len(server.records) == 2
+        monkeypatch.setattr("maci.web.v1._HELD", 0.0)  # the status is out before it fails
+        with pytest.raises(openai.APIError, match="no connection"):
+            list(client.chat.completions.create(**asked, stream=True))
+        with pytest.raises(openai.APIError, match="no connection"):
+            list(client.responses.create(model="pair", input="Is it?", extra_body=MORE, stream=True))
+
+
+def test_models_are_named_in_the_request_where_the_operator_allows_it(
+    own_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"agents": ["mistral/alpha", "mistral/beta"], "judges": [], "evidence": ["yes it is", "no it is not"]}
+    with serving("alpha", "beta") as models:
+        Path("maci-panels.yaml").write_text(f"models: {{mistral: {{base_url: '{models.url}/v1'}}}}")
+        with serve(own_models, any_model=True) as server, server.client() as client:
+            answer = ask(client, {**body, "budget": 60_000})
+        assert 0 < answer.usage.total_tokens <= 60_000
+        opened = server.events()[0]
+        assert [seat["model"] for seat in opened["table"]["agents"]] == body["agents"] and opened["judges"] == []
