@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from maci.config import load as load_config
     from maci.controller.decisions import Finished
     from maci.controller.events import Event
-    from maci.debating.api import DebateResult, arun, run, stream
+    from maci.debating.api import arun, run, stream
     from maci.debating.loop import debate
+    from maci.debating.result import DebateResult
     from maci.errors import MaciError
     from maci.evidence.encode import Encoder, load_encoder
     from maci.evidence.span import CaseEvidence, Citation, Span
@@ -40,7 +41,7 @@ _DOORS = {
     "Citation": "maci.evidence.span",
     "Config": "maci.config",
     "CritScore": "maci.agents.judges.crit",
-    "DebateResult": "maci.debating.api",
+    "DebateResult": "maci.debating.result",
     "Document": "maci.cases.case",
     "Encoder": "maci.evidence.encode",
     "Event": "maci.controller.events",

@@ -136,7 +136,7 @@ def test_a_stream_yields_typed_events_and_stops_when_it_is_left() -> None:
     assert maci.DebateResult.of(events).rounds == events[-1].rounds
 
     async def first() -> str:
-        async with aclosing(maci.stream("dengue", panel="readers")) as events:  # type: ignore[type-var]
+        async with aclosing(maci.stream("dengue", panel="readers")) as events:
             async for event in events:
                 return event.type
         return ""
