@@ -5,8 +5,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA := $(or $(MACI_DATA),$(wildcard ../shared/data))
 export MACI_DATA := $(DATA)
+CHAOS_FIGURES := $(or $(TMPDIR),/tmp)/maci-chaos-figures.jsonl
 
-.PHONY: help demo test test-long test-system check bench chaos docs pin clean
+.PHONY: help demo test test-long test-system check bench chaos docs fuzz pin clean
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
@@ -41,8 +42,12 @@ test: $(VENV)/.dev  ## every test that pip alone can provide for
 	@$(BIN)/python -m pytest -n 2 -m "not system"
 	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models, a browser, a mock of model APIs from npm); \`make test-system\` runs it."
 
-test-long: $(VENV)/.dev  ## memory over 10,000 debates in one process (SOAK="--tiny 500 --readers 30": fewer)
+test-long: $(VENV)/.dev fuzz  ## memory over 10,000 debates in one process (SOAK="--tiny 500 --readers 30": fewer), and fuzzing
 	@PYTHONPATH=tests $(BIN)/python -m soak.memory $(SOAK)
+
+FOR ?= 30m
+fuzz: $(VENV)/.dev  ## everything strangers can hand in, changed at random (FOR=30m); what fails is kept in tests/fuzz/found
+	@PYTHONPATH=tests $(BIN)/python -m fuzz.run --for $(FOR)
 
 test-system: $(VENV)/.dev $(VENV)/.ray  ## the rest: installs what it needs
 	@tests/system/install.sh
@@ -54,10 +59,13 @@ check: $(VENV)/.dev  ## lint, types, import directions
 bench: $(VENV)/.dev  ## measure; ratios side by side in one run
 	@$(BIN)/python benchmarks/run.py
 
-chaos: $(VENV)/.dev  ## 5,000 debates under faults and kills, beside the servers' own count (CHAOS_QUICK=1: a minute's worth)
-	@PYTHONPATH=tests $(BIN)/python -m chaos.run $(if $(CHAOS_QUICK),--debates 60 --kills 6 --life 1 --seconds 180,--debates 3300 --kills 100)
-	@PYTHONPATH=tests $(BIN)/python -m chaos.doors $(if $(CHAOS_QUICK),--debates 2 --asks 1 --batches 1 --cases 12 --rivals 1 --serves 0)
-	@PYTHONPATH=tests $(BIN)/python -m chaos.study --kills $(if $(CHAOS_QUICK),2,20)
+chaos: $(VENV)/.dev  ## 5,000 debates and 200 kills, beside the servers' own count (CHAOS_QUICK=1: a minute's worth)
+	@rm -f $(CHAOS_FIGURES)
+	-@PYTHONPATH=tests $(BIN)/python -m chaos.run --totals $(CHAOS_FIGURES) $(if $(CHAOS_QUICK),--debates 60 --kills 6 --life 1 --seconds 180,--debates 3600 --kills 100)
+	-@PYTHONPATH=tests $(BIN)/python -m chaos.doors --totals $(CHAOS_FIGURES) $(if $(CHAOS_QUICK),--debates 2 --asks 1 --batches 1 --cases 12 --rivals 1 --serves 0)
+	-@PYTHONPATH=tests $(BIN)/python -m chaos.study --totals $(CHAOS_FIGURES) --kills $(if $(CHAOS_QUICK),2,20)
+	@PYTHONPATH=tests $(BIN)/python -m chaos.totals $(CHAOS_FIGURES) $(if $(CHAOS_QUICK),--debates 100 --kills 8,--debates 5000 --kills 200)
+	@rm -f $(CHAOS_FIGURES)
 
 docs: $(VENV)/.dev  ## write the generated pages of docs/
 	@$(BIN)/python docs/generate.py

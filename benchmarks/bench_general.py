@@ -1,13 +1,16 @@
 """General decisions, medicine among them: how often is an answer right, wrong or withheld, and how sure is it?
 
-    python benchmarks/bench_general.py [--who readers|alone|vote5|equal|two] [--half dev|test] [--limit N] [--out DIR] [--show wrong]
+    python benchmarks/bench_general.py [--who readers|alone|vote5|equal|two|kin|free] [--file denials.jsonl] [--half dev|test]
+        [--limit N] [--out DIR] [--show wrong]
     python benchmarks/bench_general.py --clinical [--data DIR] [--seed 0] [--limit N]
 
-``alone``, ``vote5``, ``equal`` and ``two`` ask the local model ``--model`` (benchmarks/general_models.py).
+All but the readers ask the local model ``--model`` (benchmarks/general_models.py).
 
 `benchmarks/blind/general.jsonl`: contracts, outages, purchases, arithmetic and more, decidable from the texts beside the case, with
-distractors that share words with a wrong outcome. Each answer is a line of ``DIR/WHO-HALF-SEED.jsonl``; a run that broke off continues
-there, and cases that failed are tried again. *Withheld* are the cases in which no answer is given, refusals included. Intervals:
+distractors that share words with a wrong outcome. ``--file denials.jsonl``: labelled texts for every outcome, which tempt readers to
+answer, while the case denies what speaks for the wrong outcomes, or the texts are copies of one another. Each answer is a line of
+``DIR/FILE-WHO-HALF-SEED.jsonl``; a run that broke off continues there, and cases that failed are tried again. *Withheld* are the cases
+in which no answer is given, refusals included. Intervals:
 Wilson for shares, BCa for the calibration error (15 bins) and the Brier score of the answers given. A *pair* of runs
 (``--against WHO``) is compared case by case.
 
@@ -46,7 +49,7 @@ from maci.seating.seating import PanelChoice, seat_case
 from maci.seating.shelf import Sources
 from maci.seating.table import opening
 
-DATA = Path(__file__).parent / "blind" / "general.jsonl"
+BLIND = Path(__file__).parent / "blind"
 Status = Literal["right", "wrong", "withheld", "failed"]
 
 
@@ -115,9 +118,9 @@ WHO: dict[str, Who] = {"readers": readers, **{name: local_model(ask) for name, a
 # --- running ------------------------------------------------------------------------------------------------------------------
 
 
-def cases(half: str, limit: int | None) -> list[tuple[str, Case]]:
+def cases(file: str, half: str, limit: int | None) -> list[tuple[str, Case]]:
     """(field, case); evenly spread where only some are wanted."""
-    rows = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in (BLIND / file).read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if row["half"] == half]
     rows = rows[:: max(1, len(rows) // limit)][:limit] if limit else rows
     keys = ("id", "question", "context", "outcomes", "evidence", "gold")
@@ -241,8 +244,10 @@ def main() -> None:
     parser.add_argument("--who", choices=sorted(WHO), action="append")
     parser.add_argument("--against", choices=sorted(WHO), help="compare every --who with this one, case by case")
     parser.add_argument("--model", default="qwen2.5-coder-0.5b", help="what follows local/ in its name")
+    parser.add_argument("--file", default="general.jsonl", help="of benchmarks/blind")
     parser.add_argument("--half", choices=("dev", "test"), default="dev")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=3, help="of a debate of two, at most")
     parser.add_argument("--limit", type=int, help="so many cases, evenly spread")
     parser.add_argument("--out", type=Path, default=cache_dir() / "bench-general")
     parser.add_argument(
@@ -254,7 +259,7 @@ def main() -> None:
     if options.clinical:
         clinical(options)
         return
-    asked, found = cases(options.half, options.limit), {}
+    asked, found = cases(options.file, options.half, options.limit), {}
     for who in dict.fromkeys([*(options.who or ["readers"]), *([options.against] if options.against else [])]):
         file = options.out / file_name(who, options)
         found[who] = asyncio.run(collect(who, asked, file, options))

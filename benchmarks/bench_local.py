@@ -9,8 +9,10 @@ Runs by turns, each in a new process of llama.cpp that has read nothing yet:
 ``raw``     the prompts of that debate, as they were sent, straight to llama.cpp's server: in the same order, as many at a time as
             were under way, as many tokens written as in the debate, and no schema
 
-A rate is tokens (read, from the cache, or written) a second. ``ratio`` is the debate's rate over that of the run of ``raw`` behind
-it; the target is at least 0.9. Seconds on the clock are what a person waits; on a machine that does other things at the same time
+Both have the same prompts answered with the same number of tokens; a rate is these tokens, of prompts and replies, a second, however
+many of them were found in the cache. ``ratio`` is the debate's rate over that of the run of ``raw`` behind it: raw's
+seconds over the debate's. The target is at least 0.9.
+Seconds on the clock are what a person waits; on a machine that does other things at the same time
 seconds of the processor say more: of llama.cpp's process alone for ``raw``, of that and MACI's own for ``debate``. ``read`` counts
 the prompt tokens that llama.cpp had to read, and not those it found in its cache.
 
@@ -68,9 +70,8 @@ class Run:
     most: int = 1
     """Calls under way at once, at most."""
 
-    @property
-    def tokens(self) -> int:
-        return self.counters.processed + self.counters.cached + self.counters.generated
+    tokens: int = 0
+    """Of the prompts that were answered, and of the replies."""
 
 
 def spent(pid: int) -> float:
@@ -133,12 +134,13 @@ async def debated(options: argparse.Namespace) -> Run:
     finally:
         local._Chat.send = plain  # type: ignore[method-assign]
         await seated.house.aclose()
+    run.tokens = sum(reply.usage.prompt + reply.usage.generated for _, reply in run.calls)
     return run
 
 
 async def raw(options: argparse.Namespace, debated: Run) -> Run:
     """The same prompts, straight to the server."""
-    run, http = Run(most=debated.most), Http(total=3600)
+    run, http = Run(most=debated.most, tokens=debated.tokens), Http(total=3600)
     model = local.LocalProvider(options.model, http, offline=True)
     places = asyncio.Semaphore(debated.most)
 
@@ -224,7 +226,7 @@ async def measure(options: argparse.Namespace) -> dict[str, object]:
         for name, run in zip(("debate", "raw"), pairs[-1], strict=True):
             print(
                 f"{name:6} {run.tokens} tokens, {run.counters.processed} read, {run.counters.generated} written: "
-                f"{run.wall:.1f} s, {run.cpu:.1f} s of the processor",
+                f"{run.wall:.1f} s, {run.cpu:.1f} s of the processor, load {os.getloadavg()[0]:.1f}",
                 file=sys.stderr,
                 flush=True,
             )

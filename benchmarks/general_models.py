@@ -5,9 +5,11 @@
 ``vote5``  five openings with other seeds; the most frequent answer, its share of the votes as its probability
 ``equal``  as many openings as the debate of the same case took turns: the model alone at equal compute
 ``two``    two seats of the model, the reader judges, at most three rounds, no questions to anybody
+``kin``    the same two seats, a third copy of the model judges
+``free``   the same two seats, nobody judges (CRIT-free)
 =========  ==================================================================================================================
 
-An opening is the same call for all four, and the response cache in ``--out`` makes it once.
+An opening is the same call for all six, and the response cache in ``--out`` makes it once.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from maci.cases.case import Case
 from maci.controller.decisions import Finished
@@ -29,7 +32,7 @@ from maci.lab.methods.method import Bench
 from maci.seating.seating import PanelChoice, Seating
 from maci.seating.table import Table
 
-SETTINGS = ("stop.max_rounds=3", "plan.enabled=false", "answer.recommendation=off")
+SETTINGS = ("plan.enabled=false", "answer.recommendation=off")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,17 +52,18 @@ Ask = Callable[[Case, int], Awaitable[Asked]]
 def file_name(who: str, options: argparse.Namespace) -> str:
     """Rows of one kind of answer."""
     name = f"{who}-{options.model}" if who in MODELS else who
-    return f"{name}-{options.half}-{options.seed}.jsonl"
+    return f"{Path(options.file).stem}-{name}-{options.half}-{options.seed}.jsonl"
 
 
-def _seating(options: argparse.Namespace) -> Seating:
+def _seating(options: argparse.Namespace, judges: Literal["reader", "kin", "none"] = "reader") -> Seating:
     name = f"local/{options.model}"
+    rules = {"reader": (), "kin": ("crit.same_family=true",), "none": ("crit.enabled=false",)}[judges]
     options.out.mkdir(parents=True, exist_ok=True)
     return Seating(
         PanelChoice(
             agents=f"{name},{name}",
-            judges="reader",
-            sets=SETTINGS,
+            judges=name if judges == "kin" else judges,
+            sets=(*SETTINGS, f"stop.max_rounds={options.rounds}", f"stop.min_rounds={min(2, options.rounds)}", *rules),
             seed=options.seed,
             cache=options.out / "replies.sqlite",
             offline=True,
@@ -116,32 +120,39 @@ def _as_many(case: Case, turns: Mapping[str, int]) -> int:
     return turns[case.id]
 
 
-@asynccontextmanager
-async def _two(options: argparse.Namespace) -> AsyncIterator[Ask]:
-    seating = _seating(options)
-    assert seating.house is not None
+def _two(judges: Literal["reader", "kin", "none"]) -> Callable[..., AbstractAsyncContextManager[Ask]]:
+    """A debate of two, scored by those who judge."""
 
-    async def answer(case: Case, seed: int) -> Asked:
-        assert seed == options.seed
-        seated, calls = seating.seat(case), 0
-        async for event in debate(seated.opened, seated.table):
-            calls += isinstance(event, TurnTaken | TurnFailed)
-            if isinstance(event, Finished):
-                if event.answer is None and not event.abstained:
-                    raise ModelError(event.detail)
-                withheld = event.abstained or ""
-                return Asked(p=event.distribution, withheld=withheld, tokens=event.tokens, calls=calls)
-        raise AssertionError("a debate ends with its result")
+    @asynccontextmanager
+    async def who(options: argparse.Namespace) -> AsyncIterator[Ask]:
+        seating = _seating(options, judges)
+        assert seating.house is not None
 
-    try:
-        yield answer
-    finally:
-        await seating.house.aclose()
+        async def answer(case: Case, seed: int) -> Asked:
+            assert seed == options.seed
+            seated, calls = seating.seat(case), 0
+            async for event in debate(seated.opened, seated.table):
+                calls += isinstance(event, TurnTaken | TurnFailed)
+                if isinstance(event, Finished):
+                    if event.answer is None and not event.abstained:
+                        raise ModelError(event.detail)
+                    withheld = event.abstained or ""
+                    return Asked(p=event.distribution, withheld=withheld, tokens=event.tokens, calls=calls)
+            raise AssertionError("a debate ends with its result")
+
+        try:
+            yield answer
+        finally:
+            await seating.house.aclose()
+
+    return who
 
 
 MODELS: dict[str, Callable[[argparse.Namespace], AbstractAsyncContextManager[Ask]]] = {
     "alone": _draws(lambda case, turns: 1),
     "vote5": _draws(lambda case, turns: 5),
     "equal": _draws(_as_many),
-    "two": _two,
+    "two": _two("reader"),
+    "kin": _two("kin"),
+    "free": _two("none"),
 }

@@ -25,6 +25,8 @@ from maci.lab.theory.trajectories import TRAJECTORIES, play
 from maci.seating.file import PanelsFile
 from maci.seating.project import ProjectFile
 from maci.story.result import AskResult, PlanPage, Result
+from maci.web.app import create_app
+from maci.web.server import ServerSettings
 
 DOCS = Path(__file__).parent
 
@@ -108,6 +110,7 @@ def schemas() -> dict[str, str]:
     files |= {"ask": AskResult, "project": ProjectFile, "study": StudySpec}
     found = {**{name: model.model_json_schema() for name, model in files.items()}, "transcript": schema()}
     found["audit-judges"] = TypeAdapter(Audit).json_schema()
+    found["openapi"] = create_app(ServerSettings(runs=DOCS))._app.openapi()  # type: ignore[attr-defined]
     return {f"schemas/{name}.json": json.dumps(found[name], indent=1, ensure_ascii=False) + "\n" for name in found}
 
 

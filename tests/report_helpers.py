@@ -98,3 +98,27 @@ def keep(folder: Path) -> None:
         store.begin(meta_of(rows, ["maci", "single"], name="made"))
         for row in rows:
             store.put(row)
+
+
+def keep_many(folder: Path, methods: int = 30) -> None:
+    """A study of many methods on two data sets, each right a little less often than the one before."""
+    names = ["maci", "majority_vote", *(f"method-{i:02}" for i in range(methods - 2))]
+    rows = []
+    for data in ("first", "second"):
+        for i, name in enumerate(names):
+            right = 36 - i
+            more: dict[str, Any] = {"data": data, "usage": Usage(prompt=500 + 100 * i, generated=200), **course(right)}
+            rows += answers(name, "+" * right + "-" * (40 - right), **more) + answers(name, "+-", part="dev", data=data)
+    planned = [PlannedMethod(name=name, use=name if i < 2 else "average", of=name) for i, name in enumerate(names)]
+    folder.mkdir(parents=True)
+    with SqliteStore(folder / "results.sqlite") as store:
+        store.begin(meta_of(rows, planned, name="many"))
+        for row in rows:
+            store.put(row)
+
+
+def course(seed: int) -> dict[str, Any]:
+    """Two rounds of two agents."""
+    beliefs = {"x": belief("a"), "y": belief("b" if seed % 2 else "a")}
+    step = {"belief": belief("a"), "q": 0.5, "d": 0.1, "cl": 0.5, "beliefs": beliefs}
+    return {"course": (step, step, step), "rounds": 2}

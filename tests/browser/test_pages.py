@@ -16,7 +16,7 @@ from helpers import arg, make_case, script, seat, settings, turn, write
 from maci.cases.case import Document
 from maci.controller.inputs import Intervened
 from maci.evidence.span import Citation
-from report_helpers import keep
+from report_helpers import keep, keep_many
 from stage import Stage, check, serving, start, stop
 
 pytestmark = pytest.mark.system
@@ -205,3 +205,76 @@ def test_a_file_that_is_too_large_is_said_beside_its_field(page: Any, stage: Sta
     expect(page.locator("#files-wrong")).to_contain_text("15.0 MB together")
     page.set_input_files("#files", [])
     expect(page.locator("#files-wrong")).to_be_empty()
+
+
+NODES = (
+    "(() => { let n = 0; const all = document.createTreeWalker(document); while (all.nextNode()) n++; return n; })()"
+)
+
+
+@pytest.fixture(scope="session")
+def many(stage: Stage) -> str:
+    """A study of thirty methods on two data sets."""
+    keep_many(stage.runs / ".studies" / "many")
+    return f"{stage.url}/studies/many"
+
+
+def test_a_study_of_thirty_methods_is_a_short_page_whose_table_can_be_sorted(page: Any, many: str) -> None:
+    page.goto(many)
+    assert page.evaluate(NODES) <= 4000
+    names, head = page.locator("#s0 table tbody th"), page.locator("#s0 table thead th")
+    assert names.count() == 30
+    assert names.first.inner_text() == "maci"  # the most accurate first
+    tokens = head.filter(has_text="Tokens")
+    tokens.get_by_role("button").click()
+    expect(tokens).to_have_attribute("aria-sort", "descending")
+    assert names.first.inner_text() == "method-27"  # the dearest
+    tokens.get_by_role("button").click()
+    assert names.first.inner_text() == "maci" and names.nth(1).inner_text() == "majority_vote"
+    assert page.locator("#s0 svg.interval").count() == 59  # accuracy of all, the difference of all but the reference
+    assert page.locator("#s0 figure text.name").count() < 5  # the frontier and the reference
+
+
+def test_a_study_has_a_tab_for_each_data_set_and_its_details_come_when_they_are_opened(page: Any, many: str) -> None:
+    page.goto(many)
+    contents = page.locator("nav.contents")
+    assert not page.locator("#s1").is_visible()
+    contents.get_by_role("link", name="second", exact=True).click()
+    assert page.locator("#s1").is_visible() and not page.locator("#s0").is_visible()
+    assert page.locator("#s1 > .later table tbody tr").count() == 30
+    expect(contents.locator("[aria-current]")).to_have_text("second")
+    details = page.locator("#s1 details").filter(has_text="Main results")
+    assert details.locator("table").count() == 0
+    details.locator("summary").click()
+    details.locator("thead button").first.wait_for()  # it can be sorted too
+    page.mouse.wheel(0, 2000)
+    expect(contents).to_be_in_viewport()
+    page.goto(f"{many}#s0-t2")  # a link to a part opens it
+    page.locator("#s0 details[open] table").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280, 1920])
+def test_a_large_study_has_no_serious_fault_at_any_width(browser: Any, many: str, scheme: str, width: int) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.goto(many)
+    check(page, f"{many} {width} {scheme}")
+    for summary in page.locator("#s0 details > summary").all()[:4]:
+        summary.click()
+    check(page, f"{many} {width} {scheme}, opened")
+    context.close()
+
+
+def test_a_study_is_read_without_scripts(browser: Any, many: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(many)
+    assert page.locator("#s0").is_visible() and page.locator("#s1").is_visible()
+    assert page.locator("#s1 > .later table").is_visible()
+    details = page.locator("#s1 details").filter(has_text="Main results")
+    details.locator("summary").click()
+    assert details.locator("table").is_visible()
+    context.close()

@@ -35,6 +35,7 @@ from typing import Any
 import aiohttp
 
 from chaos.ledger import Account, account
+from chaos.totals import add
 from fake_server import FakeServer
 
 CANARY = "the quarterly canary"
@@ -108,6 +109,16 @@ class Tally:
     lost: int = 0
     """Replies under way at kills: served, and not on disk when the process was gone."""
     wrong: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def _kind(wrong: str) -> str:
+    """What sort of thing went wrong."""
+    if "CEILING" in wrong:
+        return "over"
+    if "requests were repeated" in wrong or "sent by both" in wrong:
+        return "twice"
+    return "lost" if "has no result" in wrong or "were wanted" in wrong else "other"
 
 
 @dataclass
@@ -120,6 +131,7 @@ class Bench:
     without: str = ""
     """The safeguard that is taken out."""
     signals: Sequence[signal.Signals] = SIGNALS
+    started: list[asyncio.subprocess.Process] = field(default_factory=list)
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
     """Two processes at a time: more only make each other slow."""
 
@@ -139,10 +151,18 @@ class Bench:
     async def start(self, key: str, words: Sequence[str], **more: Any) -> asyncio.subprocess.Process:
         maimed = f"{SAFEGUARDS.get(self.without, '')}\nfrom maci.__main__ import main\nmain()"
         program = ["-c", maimed] if self.without else ["-m", "maci"]
-        return await asyncio.create_subprocess_exec(
+        process = await asyncio.create_subprocess_exec(
             *(sys.executable, *program, *words), cwd=self.folder, env=self.environ(key), start_new_session=True,
             stdout=more.get("stdout", asyncio.subprocess.DEVNULL), stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
+        self.started.append(process)
+        return process
+
+    def end(self) -> None:
+        """Whoever is still at work, where the time is over."""
+        for process in self.started:
+            if process.returncode is None:
+                process.kill()
 
     def kept(self, key: str) -> int:
         """Replies on disk, read as another process would."""
@@ -406,7 +426,17 @@ async def run(asked: argparse.Namespace, folder: Path) -> list[Tally]:
             lambda: rivals(bench, asked.rivals),
             lambda: serves(bench, asked.serves, asked.visits),
         ]
-        tallies = [show(await part()) for part in parts]
+        tallies = []
+        try:
+            async with asyncio.timeout(asked.seconds):
+                for part in parts:
+                    began = monotonic()
+                    tallies.append(show(await part()))
+                    tallies[-1].seconds = monotonic() - began
+        except TimeoutError:
+            tallies.append(show(Tally("late", wrong=[f"not done within {asked.seconds:g} s"])))
+        finally:
+            bench.end()
         prompts = Tally("prompts", requests=server.bodies.total())
         if server.loose:
             prompts.wrong.append(f"{server.loose} prompts have words of a document outside the fence")
@@ -439,9 +469,11 @@ def main() -> None:
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=1200.0, help="the whole run may take")
     parser.add_argument("--without", choices=SAFEGUARDS, default="", help="take a safeguard out: then it must fail")
     parser.add_argument("--kill", action="store_true", help="no orderly stops: SIGKILL alone")
     parser.add_argument("--keep", type=Path, help="a folder for transcripts and caches")
+    parser.add_argument("--totals", type=Path, help="a file for the figures of all parts (chaos.totals)")
     asked = parser.parse_args()
     began = monotonic()
     with tempfile.TemporaryDirectory(prefix="maci-doors-") as scratch:
@@ -451,6 +483,12 @@ def main() -> None:
     wrong = sum(len(tally.wrong) for tally in tallies)
     debates, kills = sum(tally.debates for tally in tallies), sum(tally.kills.total() for tally in tallies)
     print(f"{debates} debates, {kills} kills, {wrong} things wrong, {monotonic() - began:.0f} s")
+    for tally in tallies:
+        kinds = Counter(_kind(line) for line in tally.wrong)
+        add(
+            asked.totals, tally.name, debates=tally.debates, kills={str(k): n for k, n in tally.kills.items()}, lost=kinds["lost"],
+            twice=kinds["twice"], over=kinds["over"], wrong=kinds["other"], seconds=tally.seconds,
+        )  # fmt: skip
     sys.exit(bool(wrong))
 
 

@@ -30,6 +30,7 @@ from urllib.request import urlopen
 from chaos.check import Found, look
 from chaos.plan import RATES, run_ceiling
 from chaos.report import figures, show
+from chaos.totals import add
 from chaos.worker import PLACES
 
 _ENVIRON = {
@@ -147,6 +148,7 @@ def main() -> None:
     )
     parser.add_argument("--keep", type=Path, help="a folder for transcripts and cache")
     parser.add_argument("--json", action="store_true", help="the figures as JSON")
+    parser.add_argument("--totals", type=Path, help="a file for the figures of all parts (chaos.totals)")
     asked = parser.parse_args()
     began = monotonic()
     with tempfile.TemporaryDirectory(prefix="maci-chaos-") as scratch:
@@ -159,6 +161,13 @@ def main() -> None:
             with ProcessPoolExecutor(2) as pool:
                 found = list(pool.map(partial(look, folder, asked.seed), range(asked.debates), chunksize=20))
         told_of = figures(run, found, told, monotonic() - began)
+    over, twice = told_of["ceilings exceeded"], told_of["calls repeated"]
+    lost = asked.debates - told_of["debates"]
+    wrong = max(0, len(run.wrong) - over - bool(twice))
+    add(
+        asked.totals, "debates", debates=told_of["debates"], kills={"SIGKILL": run.killed.total()}, lost=lost, twice=twice, over=over,
+        wrong=wrong, seconds=told_of["seconds"],
+    )  # fmt: skip
     if asked.json:
         print(json.dumps(told_of | {"wrong": run.wrong}))
     else:

@@ -20,8 +20,10 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from time import monotonic
 from typing import Any
 
+from chaos.totals import add
 from fake_server import FakeServer
 from study_helpers import kept, spec_data, toml, write_cases
 
@@ -120,7 +122,7 @@ async def main(options: argparse.Namespace) -> int:
             planned, once = count(folder / "whole" / "results.sqlite", "rows"), asked()
             print(f"left alone: {planned} answers, {once} requests", flush=True)
             rows, cache = folder / "killed" / "results.sqlite", folder / "killed.sqlite"
-            kills, lost, before = 0, 0, (asked(), 0)
+            kills, lost, before, began = 0, 0, (asked(), 0), monotonic()
             for target in sorted(chance.randrange(planned) for _ in range(options.kills)):
                 process = await run(into("killed"), folder)
                 kills += await kill_at(process, rows, target, chance.random() * 0.1)
@@ -143,6 +145,11 @@ async def main(options: argparse.Namespace) -> int:
                 if ours != theirs:
                     print(f"  {ours}\n  {theirs}")
             print(f"asked again although the reply was on disk: {max(0, repeated - lost)}")
+            debates = sum(key.method == "maci" for key in told(folder / "killed"))
+            add(
+                options.totals, "study", debates=debates, kills={"SIGKILL": kills}, lost=max(0, planned - count(rows, "rows")),
+                twice=max(0, repeated - lost), over=0, wrong=int(not same or tables[0] != tables[1]), seconds=monotonic() - began,
+            )  # fmt: skip
             return int(not same or tables[0] != tables[1] or repeated > lost)
 
 
@@ -153,4 +160,11 @@ if __name__ == "__main__":
     parser.add_argument("--limit", type=int)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    sys.exit(asyncio.run(main(parser.parse_args())))
+    parser.add_argument("--totals", type=Path, help="a file for the figures of all parts (chaos.totals)")
+    parser.add_argument("--seconds", type=float, default=600.0, help="the whole run may take")
+    asked_for = parser.parse_args()
+    try:
+        sys.exit(asyncio.run(asyncio.wait_for(main(asked_for), asked_for.seconds)))
+    except TimeoutError:
+        add(asked_for.totals, "study", debates=0, kills={}, lost=0, twice=0, over=0, wrong=1, seconds=asked_for.seconds)
+        sys.exit(f"not done within {asked_for.seconds:g} s")

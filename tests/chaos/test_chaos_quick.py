@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from chaos.totals import add, closing
+
 TESTS = Path(__file__).parents[1]
 
 
@@ -23,3 +25,19 @@ def test_debates_under_faults_and_kills_end_with_a_reason_and_keep_their_ceiling
     assert sum(told["kills"].values()) >= 1 and told["calls under way at kills"] > 0
     assert told["ceilings exceeded"] == told["calls repeated"] == 0
     assert told["tokens, by our count"] >= told["tokens, by the servers"] > 0
+
+
+def test_the_closing_line_adds_the_parts_up_and_judges_them(tmp_path: Path) -> None:
+    file, none = tmp_path / "figures.jsonl", {"lost": 0, "twice": 0, "over": 0, "wrong": 0}
+    add(file, "debates", debates=3000, kills={"SIGKILL": 100}, seconds=600, **none)
+    add(file, "doors", debates=2000, kills={"SIGKILL": 50, "SIGTERM": 50}, seconds=300, **none)
+    line, well = closing(file, 5000, 200)
+    assert well and line == (
+        "chaos: 5,000 debates, 200 kills (SIGKILL 150, SIGTERM 50), 0 lost, 0 bought twice, 0 over the ceiling, "
+        "0 other things wrong, 15.0 min"
+    )
+    assert closing(file, 5001, 200)[1] is closing(file, 5000, 201)[1] is False
+    for what in none:
+        bad = tmp_path / f"{what}.jsonl"
+        add(bad, "debates", debates=5000, kills={"SIGINT": 200}, seconds=1, **{**none, what: 1})
+        assert not closing(bad, 5000, 200)[1]

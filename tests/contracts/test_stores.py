@@ -108,6 +108,17 @@ def test_rows_are_ordered_by_their_keys(opened):
     assert [row.key for row in store.rows()] == sorted(row.key for row in rows)
 
 
+def test_rows_are_read_in_parts_and_none_is_lost_or_doubled(opened, monkeypatch):
+    monkeypatch.setattr("maci.lab.study.store._AT_ONCE", 2)
+    store, rows = opened(), []
+    for data in ("a", "b"):
+        for part in ("dev", "test"):
+            rows += [make_row(f"c{i}", data=data, part=part, method=m) for i in range(5) for m in ("maci", "single")]
+    for row in reversed(rows):
+        store.put(row)
+    assert list(opened().rows()) == rows
+
+
 def test_dropped_rows_can_be_put_anew(opened):
     store = opened()
     store.put(make_row(status="failed", belief=None, reason="no answer", course=()))

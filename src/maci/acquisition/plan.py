@@ -74,6 +74,13 @@ class Proposal:
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     weight: float | None = None
     """How much its gain counts in the ranking; without one, half where the table is a guess, and in full elsewhere."""
+
+    def __post_init__(self) -> None:
+        """A table that is none, as in a record that somebody else wrote, is refused where it is read."""
+        for row in (self.otherwise, *self.table.values()):
+            if len(row) != len(self.answers) or not all(0 <= x <= 1 for x in row) or not sum(row) > 0:
+                raise ValueError(f"{list(row)[:5]} is no chance for each of {len(self.answers)} answers")
+
     askable: bool = True
     """Whether the source can be asked for it; not where the source has a menu and this is not on it."""
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from maci.agents.agent import Agent
-from maci.agents.anchor import TurnRequest
+from maci.agents.anchor import Question, TurnRequest
 from maci.agents.argument import Argument, Inquiry, Kind, Subkind, Turn
 from maci.agents.contentiousness import Words
 from maci.agents.elicit import measured, sampled
@@ -34,7 +34,7 @@ from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema, fingerprint
 from maci.llm.structured import Unusable, ask, object_schema, plain_keys
 
-Belief = Literal["verbalised", "sampled", "logprobs"]
+Belief = Literal["auto", "verbalised", "sampled", "logprobs"]
 _NAME = 48
 """Most tokens of an outcome's name."""
 _WARM = 0.7
@@ -53,7 +53,7 @@ class Debater(Agent):
         *,
         family: str | None = None,
         persona: str = "",
-        belief: Belief = "verbalised",
+        belief: Belief = "auto",
         draws: int = 5,
         temperature: float | None = 0.7,
         max_tokens: int = 1600,
@@ -125,7 +125,7 @@ class Debater(Agent):
         return Call(arguing.bound, make)
 
     def _request(self, request: TurnRequest) -> tuple[Request, Form]:
-        verbalised = self._belief == "verbalised"
+        verbalised = self._states(request.question)
         form = Form(
             kind=request.question.kind,
             labels=request.question.labels,
@@ -154,6 +154,12 @@ class Debater(Agent):
         )
         return asked, form
 
+    def _states(self, question: Question) -> bool:
+        """Whether it writes its belief down; one token's log-probabilities save a model on this machine a quarter of its reply."""
+        if self._belief == "auto":
+            return question.kind == "open" or not self._model.name.startswith("local/")
+        return self._belief == "verbalised"
+
     async def _elicit(
         self, request: TurnRequest, asked: Request, said: str, purse: Purse
     ) -> tuple[dict[str, float], str]:
@@ -169,7 +175,7 @@ class Debater(Agent):
             max_tokens=_NAME,
             temperature=temperature,
             seed=asked.seed,
-            top_logprobs=20 if self._belief == "logprobs" else 0,
+            top_logprobs=0 if self._belief == "sampled" else 20,
         )
 
 

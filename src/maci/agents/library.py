@@ -2,10 +2,8 @@ r"""What readers read: texts about each outcome, and the findings of a case.
 
 A :class:`Library` holds labelled spans in a layout that makes it fast to compare all of them with a case (:class:`View`).
 
-Readers match words, so a "not" is taken out before they match (:func:`taken_in`): what a span denies is no word of that span, and
-what the case or an answer denies is a finding known to be absent. Without this the answer "no joint pain" would speak for every disease
-of painful joints. The scope of a denial is found by :mod:`maci.evidence.negation`; it is kept short here, for a word wrongly taken out
-is a finding lost.
+Readers match words, so a "not" is taken out before they match (:mod:`maci.evidence.intake`): what a span denies is no
+word of that span, and what the case or an answer denies is a finding known to be absent.
 
 Findings change a reading in two ways. Those that are present join the case text. Those that are present and those that are absent
 both weigh the outcomes (:func:`weigh`): one known to be absent counts against the outcomes whose texts mention it.
@@ -22,9 +20,8 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import groupby
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,112 +29,12 @@ from numpy.typing import NDArray
 from maci.agents.anchor import Finding
 from maci.cases.outcomes import normal
 from maci.evidence.encode import Encoder, as_query
+from maci.evidence.intake import taken_in
 from maci.evidence.lexical import terms
-from maci.evidence.negation import TOKEN, Reach, Scopes, scopes, sentences
+from maci.evidence.negation import polarity
 from maci.evidence.orders import is_ours, without_orders
 from maci.evidence.span import Span, estimate_tokens
 from maci.moderator.belief import Vector
-
-_VERBAL = re.compile(
-    r"not|never|[a-z]+n't|cannot|could not|lack\w*(?: of)?|fail\w*(?: to)?|unable to|stopped|ceased|no longer|instead of|"
-    r"rather than|declin\w+|"
-    r"refuse\w*|unlikely.*|lost|(?:almost|nearly|narrowly|far from|anything but|.* to|.* from)|(?:miss|avoid|escap|forg)\w+|quit|"
-    r"g[ai]ven? up|discontinued|withdrew|cancel\w+|revoked|rescinded|scrapped|abandoned|"
-    r".*\b(?:delet|remov|stop|end|cur|eradicat|eliminat)\w*|"
-    r"prohibits|forbids|bans|exclud\w+|(?:nobody|no one|nothing|no-one).*|"
-    r".*(?:normal|unremarkable|unaffected)|"
-    r"(?:do|does|did|has|have)\b.* (?:go off|ring|start|work|arrive|sound|come|trigger|respond)"
-)
-_LISTS = re.compile(r"\b(?:or|nor|denie[sd]|denying|negative for|evidence of|signs? of)\b")
-"""With these a denial goes through a whole list; else it ends at the first comma, except at the beginning of a sentence."""
-_EMPTY = re.compile(r"(?:[,;:]\s*)+(?=[.;]|$)|^\W+$|(?<=,)(?:\s*,)+")
-_HAVING = re.compile(r" (?:have|had|having|any|report|complain of|experience|show|suffer from)\b")
-_FACULTY = re.compile(
-    r" (?:\w+ ){0,2}(?:appetite|energy|smell|taste|sleep|strength|interest|pleasure|feeling|sensation|pulse|breath|urine|"
-    r"wish|desire|memory|"
-    r"control|relief|hunger)\b| \w+ing\b"
-)
-"""What everybody has: to be without it is a finding; and what is done, not there."""
-_FINITE = re.compile(
-    r"has|had|have|is|was|are|were|gets?|got|came|comes|becomes?|became|feels?|felt|developed|develops|noticed|notices?|appeared|appears|"
-    r"began|begins|started|starts|reports|reported|complains|shows|showed|remains|brings|causes|followed|follows"
-)
-_LONG = 5
-"""Words of a phrase at most: what is further from the cue than that is no longer denied."""
-_BETWEEN = re.compile(r"[,;:.()]|or|nor|and")
-_PLACE = re.compile(r"in|at|on|for|to|with|since|from|after|before|during|by|over|when|while|than")
-"""Where a phrase's details begin."""
-
-
-class Intake(NamedTuple):
-    """What a reader takes in of a text."""
-
-    text: str
-    """What it says is there, or leaves open."""
-    denied: tuple[str, ...]
-    """What it says is not there, phrase by phrase."""
-
-
-@lru_cache(maxsize=8192)
-def taken_in(text: str) -> Intake:
-    """A text without what it denies, and what it denies. What is not *done* is no denial here (*cannot sleep* is a complaint).
-
-    >>> taken_in("High fever, no rash or joint pain. Cannot sleep, no appetite.")
-    Intake(text='High fever. Cannot sleep, no appetite.', denied=('rash', 'joint pain'))
-    """
-    kept, denied = [], dict[str, None]()
-    for sentence in sentences(text):
-        clauses = scopes(sentence)
-        gone = [reach for reach in clauses.reaches if reach.kind == "not" and _plain(clauses.text, reach)]
-        blank = set[int]()
-        for reach in gone:
-            phrases, spans = _denied(clauses, reach)
-            denied |= phrases
-            for start, end in (reach.cue, *spans) if phrases else ():
-                blank.update(range(start, end))
-        left = "".join(" " if i in blank else letter for i, letter in enumerate(sentence))
-        if not blank:
-            kept.append(sentence)
-        elif terms(left):
-            kept.append(_EMPTY.sub("", " ".join(left.split())))
-    return Intake(" ".join(kept) if denied else text, tuple(denied))
-
-
-def _denied(clauses: Scopes, reach: Reach) -> tuple[dict[str, None], list[tuple[int, int]]]:
-    """The phrases that a cue denies, and where they stand."""
-    listed = reach.cue[0] == 0 or _LISTS.search(clauses.text, reach.cue[0], reach.end) is not None
-    ahead = reach.cue[0] < reach.start or reach.cue[1] <= reach.start
-    found, spans, phrase, whole = dict[str, None](), list[tuple[int, int]](), list[str](), True
-    for match in TOKEN.finditer(clauses.text, reach.start, reach.end):
-        word = match[0]
-        if _BETWEEN.fullmatch(word):
-            spans += [match.span()] if word.isalpha() else []
-            found, phrase, whole = found | _phrase(phrase), [], True
-            if ahead and not listed and word == ",":
-                break
-            continue
-        if clauses.at(match.start()) != "absent":
-            continue
-        if ahead and ((_FINITE.fullmatch(word) and phrase) or len(phrase) >= _LONG):
-            break
-        whole = whole and not _PLACE.fullmatch(word)
-        if whole:
-            phrase.append(word)
-        spans.append(match.span())
-    return found | _phrase(phrase), spans
-
-
-def _phrase(words: list[str]) -> dict[str, None]:
-    words = words[next((i for i, w in enumerate(words) if terms(w) and not _FINITE.fullmatch(w)), len(words)) :]
-    return {" ".join(words): None} if words else {}
-
-
-def _plain(text: str, reach: Reach) -> bool:
-    """Whether a cue says that something is not there, not that something is not done: *no rash*, but not *cannot sleep*."""
-    cue, behind = text[slice(*reach.cue)], reach.cue[1]
-    if _VERBAL.fullmatch(cue) and not _HAVING.match(text, behind):
-        return False
-    return reach.start < behind or not _FACULTY.match(text, behind)
 
 
 def rate(counts: Vector, sizes: Vector, base: Vector | float, smoothing: float = 1.0) -> Vector:
@@ -197,16 +94,16 @@ class Latest(OrderedDict[_Key, _Value]):
 
 
 def about(span: Span, names: Mapping[str, str]) -> str | None:
-    """The outcome a span speaks of, by its normal name: its label if it has one, else the first outcome its text names.
+    """The outcome a span speaks of, by its normal name: its label, else the first outcome that its text names and does not deny.
 
-    >>> about(Span.of("In measles the cough is harsh."), {"rubella": "Rubella", "measles": "Measles"})
-    'Measles'
+    >>> about(Span.of("No measles; the rash is that of rubella."), {"rubella": "Rubella", "measles": "Measles"})
+    'Rubella'
     """
     if span.label is not None:
         return names.get(normal(span.label))
     text = f" {normal(span.text)} "
-    found = [(text.index(f" {name} "), label) for name, label in names.items() if name and f" {name} " in text]
-    return min(found)[1] if found else None
+    found = sorted((text.index(f" {name} "), name) for name in names if name and f" {name} " in text)
+    return next((names[name] for _, name in found if polarity(span.text, name) != "absent"), None)
 
 
 def subjects_of(spans: Sequence[Span], outcomes: Sequence[str], aliases: Mapping[str, str]) -> Mapping[str, str]:

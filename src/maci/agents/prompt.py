@@ -3,7 +3,7 @@
 ::
 
     system   the rules of the debate, the persona                     the same in every round
-    user     case, outcomes, evidence, openings, record of round 1, … grows at the end
+    user     case, outcomes, evidence, how to reply, openings, record of round 1, … grows at the end
     user     round, beliefs, rejections, tone, gates, task            new in every round
 
 Pieces of evidence are numbered E1, E2, … in the order in which this agent came to see them, so a number never changes. Whatever a
@@ -128,19 +128,26 @@ def messages(
                 pieces=length.pieces,
             )
         ]
-    if reasons:
-        parts.append(_REASONING.render(words=length.words))
     if ids := answerable(request):
         parts.append(_ANSWERS.render(id=ids[-1]))
-    if verbalised:
-        parts.append(
-            _BELIEF.render(which="" if names_each(request.question.kind, request.question.labels) else _LIKELIEST)
-        )
-    if request.asks:
-        parts.append(_REQUESTS.render(most=length.requests))
+    replying = list(_replying(request, verbalised=verbalised, reasons=reasons, length=length))
+    if request.round == 0:
+        parts += replying
+        replying = []
     fields = {"reasoning": reasons, "arguments": True, "belief": verbalised, "requests": request.asks}
     parts.append(_FORM.render(fields=", ".join(f'"{name}"' for name, there in fields.items() if there)))
-    return _system(persona), Message("user", _known(request)), Message("user", "\n".join(parts))
+    return _system(persona), Message("user", _known(request, replying)), Message("user", "\n".join(parts))
+
+
+def _replying(request: TurnRequest, *, verbalised: bool, reasons: bool, length: Length) -> Iterator[str]:
+    """How to fill in the fields of a reply: the same in every round but the openings, so it stands before the record."""
+    if reasons:
+        yield _REASONING.render(words=length.words)
+    if verbalised:
+        each = names_each(request.question.kind, request.question.labels)
+        yield _BELIEF.render(which="" if each else _LIKELIEST)
+    if request.asks:
+        yield _REQUESTS.render(most=length.requests)
 
 
 def _renamed(request: TurnRequest) -> TurnRequest:
@@ -199,9 +206,11 @@ CHOICE = Message("user", _CHOOSE.text)
 """The question for one outcome, after the arguments."""
 
 
-def _known(request: TurnRequest) -> str:
-    """Case, outcomes, evidence and record: everything that is only ever added to."""
+def _known(request: TurnRequest, replying: Sequence[str]) -> str:
+    """Case, outcomes, evidence, how to reply, and record: everything that is only ever added to."""
     text = _case(_fixed(request.question), request.evidence[: request.retrieved])
+    if replying:
+        text += "\n\n# Your replies\n" + "\n".join(replying)
     if not request.anchor.record and not request.question.findings:
         return text
     pieces = numbered(request.evidence)

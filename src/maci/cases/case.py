@@ -213,7 +213,7 @@ class CaseFile(BaseModel):
 
 
 REDACTED = "[redacted]"
-REDACTABLE = ("context", "sources", "ids", "title")
+REDACTABLE = ("context", "sources", "ids", "title", "hidden", "aliases")
 
 
 def redact(case: Case, fields: Sequence[str]) -> Case:
@@ -242,6 +242,8 @@ def redact(case: Case, fields: Sequence[str]) -> Case:
         evidence=evidence,
         id="" if "ids" in gone else case.id,
         title="" if "title" in gone else case.title,
+        hidden={} if "hidden" in gone else case.hidden,
+        outcomes=replace(case.outcomes, aliases={}) if "aliases" in gone else case.outcomes,
         redacted=gone,
     )
 

@@ -22,6 +22,8 @@ OTHER = "other"
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _WORD = re.compile(r"[^\W_]+")
 _ACCENT = re.compile(r"[\u0300-\u036f]")
+_LARGEST = 1e15
+"""Of a position or a distance: a sum of these is exact enough to compare, and no product overflows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +70,10 @@ class OutcomeSpace:
             )
         if any(not math.isfinite(x) for x in self.positions) or list(self.positions) != sorted(set(self.positions)):
             raise CaseError(f"positions must increase strictly, got {list(self.positions)}")
-        if not math.isfinite(self.positions[-1] - self.positions[0]):
-            raise CaseError(f"positions reach too far for arithmetic: {self.positions[0]:g} to {self.positions[-1]:g}")
+        if max(map(abs, self.positions)) > _LARGEST:
+            raise CaseError(
+                f"positions reach too far for arithmetic: {self.positions[0]:g} to {self.positions[-1]:g}; write them in larger units"
+            )
 
     def _check_metric(self) -> None:
         n = len(self.labels)
@@ -83,6 +87,11 @@ class OutcomeSpace:
                 if not math.isfinite(d) or d < 0 or (i == j) != (d == 0) or d != self.metric[j][i]:
                     raise CaseError(
                         f"the ground metric is not a distance at ({self.labels[i]!r}, {self.labels[j]!r}): {d}"
+                    )
+                if d and not 1 / _LARGEST <= d <= _LARGEST:
+                    raise CaseError(
+                        f"the ground metric cannot be computed with at ({self.labels[i]!r}, {self.labels[j]!r}): {d:g}; write all of "
+                        "it in other units"
                     )
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maci.cli.options import Json, Plain
-from maci.cli.output import columns, publish
+from maci.cli.output import columns, emit, publish
 
 if TYPE_CHECKING:
     from maci.cases.case import Case
@@ -31,7 +31,7 @@ def cases(
     if name is not None:
         data = case_data(load_case(name))
         if json:
-            typer.echo(jsonlib.dumps(data, ensure_ascii=False))
+            emit(data)
         else:
             import yaml
 

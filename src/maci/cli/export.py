@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maci.cli.options import Json, Quiet
-from maci.cli.output import echo
+from maci.cli.output import echo, emit
 from maci.errors import InputError, MaciError
 
 if TYPE_CHECKING:
@@ -56,15 +56,15 @@ def export(
         check_file(out)
     left_out: list[str] = []
     debates = [each for each in _debates(transcript, left_out) if not right or each.right]
-    rows = [row for each in debates for row in FORMS[format](each)]
+    rows = [row for each in debates for row in _rows(FORMS[format], each)]
     if out is None:
         for row in rows:
-            typer.echo(jsonlib.dumps(row, ensure_ascii=False))
+            emit(row)
     else:
         _write(out, rows)
     if json and out is not None:
         found = {"debates": len(debates), "rows": len(rows), "out": str(out), "left_out": left_out}
-        typer.echo(jsonlib.dumps(found, ensure_ascii=False))
+        emit(found)
     elif not quiet:
         for each in left_out:
             echo(f"left out: {each}", err=True)
@@ -73,9 +73,18 @@ def export(
         typer.echo(f"{many} from {len(debates)} {'debate' if len(debates) == 1 else 'debates'}{where}.", err=True)
 
 
+def _rows(form: Callable[[Debated], Iterable[dict[str, Any]]], debated: Debated) -> list[dict[str, Any]]:
+    """What a debate is turned into."""
+    from maci.record.replay import telling
+
+    with telling(debated.events):
+        return list(form(debated))
+
+
 def _debates(path: Path, left_out: list[str]) -> Iterator[Debated]:
     """The finished debates at a place; why others are not among them goes into ``left_out``."""
     from maci.record.known import read_outcome
+    from maci.record.replay import telling
     from maci.record.transcript import read
     from maci.story.story import Story
     from maci.story.training import Debated
@@ -89,13 +98,14 @@ def _debates(path: Path, left_out: list[str]) -> Iterator[Debated]:
     for record in records:
         try:
             events = read(record).events
-            story = Story.of(events)
-            if story.result is None:
-                left_out.append(f"{record} (not finished)")
-                continue
-            known = read_outcome(record.parent)
-            was = story.gold_among(story.result.distribution) if known is None else known.was
-            yield Debated(run=record.parent.name, events=events, story=story, was=was)
+            with telling(events):
+                story = Story.of(events)
+                if story.result is None:
+                    left_out.append(f"{record} (not finished)")
+                    continue
+                known = read_outcome(record.parent)
+                was = story.gold_among(story.result.distribution) if known is None else known.was
+                yield Debated(run=record.parent.name, events=events, story=story, was=was)
         except MaciError as error:
             if single:
                 raise

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maci.cli.options import BudgetOptions, Corpus, Json, PanelOptions, Plain, Quiet, grouped
+from maci.cli.output import emit
 from maci.errors import EnvironmentError_, InputError, MaciError
 from maci.llm.offline import stay_offline
 
@@ -119,9 +120,7 @@ def init(
         _write(path, text, over=there)
     following = _next(proposal, found)
     if json:
-        typer.echo(
-            jsonlib.dumps(_object(found, proposal, cost, path if write else None, following), ensure_ascii=False)
-        )
+        emit(_object(found, proposal, cost, path if write else None, following))
         return
     hint = "" if plain or quiet else "    (`maci cases` lists built-in ones)"
     say(f"{'' if quiet else chr(10)}Wrote {path}. Next: {following}{hint}")
@@ -193,9 +192,9 @@ def _found(found: Inventory, proposal: Proposal | None) -> Iterator[str]:
 
 
 def _nothing(found: Inventory, *, json: bool, say: Any) -> None:
-    steps = _steps()
+    steps = _steps(found)
     if json:
-        typer.echo(jsonlib.dumps(_object(found, None, None, None, steps[0]), ensure_ascii=False))
+        emit(_object(found, None, None, None, steps[0]))
         return
     say("\nNo language model was found that can debate, so nothing was written. One of these changes that:")
     for step in steps:
@@ -203,11 +202,15 @@ def _nothing(found: Inventory, *, json: bool, say: Any) -> None:
     say("Until then `maci debate` uses three embedded readers, which match words and do not reason.")
 
 
-def _steps() -> list[str]:
+def _steps(found: Inventory) -> list[str]:
     from maci.errors import install
+    from maci.llm.keys import host_of
 
+    running = next((server for server in found.servers if not server.locked), None)
     return [
-        "start a local server (Ollama, LM Studio, llama-server or vLLM), then run `maci init` again",
+        f"load a model in the server at {host_of(running.base_url)}, then run `maci init` again"
+        if running
+        else "start a local server (Ollama, LM Studio, llama-server or vLLM), then run `maci init` again",
         "set a provider's key, such as OPENAI_API_KEY, in the environment or in .env, then run `maci init` again",
         f"run a model without a server: {install('local')}, then `maci models pull qwen2.5-coder-1.5b` and `maci init`",
     ]

@@ -146,7 +146,7 @@ class CaseOptions:
         list[str] | None,
         typer.Option(
             "--redact",
-            help="Take this out of the case before anything is sent or recorded: context, sources, ids, title. Repeatable.",
+            help="Take this out before anything is sent or recorded: context, sources, ids, title, hidden, aliases. Repeatable.",
             metavar="FIELD",
         ),
     ] = None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 from typing import Annotated
 
 import typer
 
 from maci.cli.options import Json, Quiet, TranscriptPath
-from maci.cli.output import echo
+from maci.cli.output import echo, emit
 from maci.errors import InputError
 
 
@@ -28,6 +27,7 @@ def outcome(
     """
     from maci.cli.show import locate
     from maci.record.known import judge_outcome, read_outcome, write_outcome
+    from maci.record.replay import telling
     from maci.record.transcript import read
 
     path = locate(transcript)
@@ -37,12 +37,14 @@ def outcome(
             raise InputError(f"nothing is recorded for {path.parent}: add --was LABEL")
         known, where = before, path.parent / "outcome.json"
     else:
-        known = judge_outcome(read(path), was, note)
+        recording = read(path)
+        with telling(recording.events):
+            known = judge_outcome(recording, was, note)
         if before is not None and before.was != known.was and not force:
             raise InputError(f"{path.parent} turned out as {before.was!r} on record: add --force to replace that")
         where = write_outcome(path.parent, known)
     if json:
-        typer.echo(jsonlib.dumps({**known.model_dump(), "file": str(where)}, ensure_ascii=False))
+        emit({**known.model_dump(), "file": str(where)})
     elif not quiet:
         said = {
             True: "the debate was right",

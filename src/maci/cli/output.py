@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from maci.errors import EnvironmentError_, is_output_lost
-from maci.render.markup import clean
+from maci.render.markup import clean, visible_json
 
 
 def echo(text: str, *, err: bool = False) -> None:
@@ -21,8 +21,8 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def emit(found: Any) -> None:
-    """Print a value as one line of JSON."""
-    typer.echo(jsonlib.dumps(found, ensure_ascii=False))
+    """Print a value as one line of JSON, in which nothing can move the cursor or hide anything either."""
+    typer.echo(visible_json(jsonlib.dumps(found, ensure_ascii=False)))
 
 
 def publish(found: Any, lines: Iterable[str], *, json: bool) -> None:

@@ -42,6 +42,7 @@ def plan(
     from maci.cli.ending import plan_lines
     from maci.controller.ending import unfit
     from maci.controller.reading import calibrated
+    from maci.record.replay import telling
     from maci.record.transcript import read
     from maci.story.result import PlanPage, QueryPage
     from maci.story.whatif import replan, utilities_for
@@ -52,9 +53,10 @@ def plan(
     if bits and utilities is not None:
         raise InputError("give --utilities or --bits, not both")
     stakes = None if utilities is None else load_stakes(utilities)
-    found, state = replan(recording.events, size=batch or top, stakes=stakes, where=str(utilities), bits=bits)
-    worth = None if bits else utilities_for(state, stakes)
-    best = None if worth is None or unfit(state) else favoured(calibrated(state), worth)
+    with telling(recording.events):
+        found, state = replan(recording.events, size=batch or top, stakes=stakes, where=str(utilities), bits=bits)
+        worth = None if bits else utilities_for(state, stakes)
+        best = None if worth is None or unfit(state) else favoured(calibrated(state), worth)
     if export is not None:
         pages = [page.model_dump() for page in QueryPage.of(found.items)]
         save(export, jsonlib.dumps(pages, indent=2, ensure_ascii=False) + "\n", "name another with --export")

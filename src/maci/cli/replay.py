@@ -42,11 +42,13 @@ def replay(*, transcript: TranscriptPath, settings: SettingsOptions, json: Json 
 
 
 def _other(recording: Recording, settings: SettingsOptions, *, json: bool) -> None:
+    from maci.record.replay import telling
     from maci.story.whatif import CAUTION, other_rules, otherwise
     from maci.story.words import plural
 
     rules = other_rules(recording.opened.config, settings.profile, file=settings.config, sets=settings.sets or ())
-    found = otherwise(recording.events, rules)
+    with telling(recording.events):
+        found = otherwise(recording.events, rules)
     keys, both = ("rules", "stop_reason", "rounds", "answer", "p", "withheld"), (found.recorded, found.other)
     rows = [{key: getattr(row, key) for key in keys} for row in both]
     lines = [

@@ -66,6 +66,7 @@ def report(
 
 def _render(path: Path, format: str) -> tuple[Story, str]:
     """A debate and its page; the record is computed again."""
+    from maci.record.replay import telling
     from maci.record.transcript import read
     from maci.seating.seating import unpriced
     from maci.story import Story
@@ -73,9 +74,10 @@ def _render(path: Path, format: str) -> tuple[Story, str]:
     from maci.story.report.sources import Provenance
 
     recording = read(path)
-    story = Story.of(recording.events)
     made = to_html if format == "html" else to_markdown
-    return story, made(story, Provenance.of(recording, path, priced=not unpriced(recording.opened)))
+    with telling(recording.events):
+        story = Story.of(recording.events)
+        return story, made(story, Provenance.of(recording, path, priced=not unpriced(recording.opened)))
 
 
 def _write_report(path: Path, out: Path | None, format: str) -> Path | None:

@@ -33,9 +33,10 @@ from maci.llm.keys import without_credentials
 from maci.llm.usage import dollars
 from maci.paths import RUNS, run_dir, slug
 from maci.record.transcript import Transcript, remove_empty
+from maci.render.markup import visible_json
 from maci.seating import choose
 from maci.seating.project import with_project
-from maci.seating.seating import PanelChoice, Seated, reseat, seat_case, unpriced
+from maci.seating.seating import PanelChoice, Seated, recorded_corpus, recorded_source, reseat, seat_case, unpriced
 from maci.seating.spec import PanelSpec, recorded_panel
 from maci.seating.table import unnamed
 from maci.story.result import result_of
@@ -122,7 +123,7 @@ class DebateSession:
         result, priced = view.story.result, not unpriced(view.story.opened)
         assert result is not None
         if self.output.json:
-            typer.echo(result_of(view.story, path, priced=priced).model_dump_json())
+            typer.echo(visible_json(result_of(view.story, path, priced=priced).model_dump_json()))
         else:
             said_elsewhere = result.stop_reason == "error" or result.answer is None
             view.result(result, path, why=not said_elsewhere, priced=priced, brief=self.output.quiet)
@@ -334,9 +335,9 @@ def _panel(opened: Opened, choice: PanelChoice) -> Iterator[str]:
 
 def _others(opened: Opened, choice: PanelChoice, task: str | None) -> Iterator[str]:
     options = (
-        ("--corpus", choice.corpus and str(choice.corpus.resolve()), opened.corpus),
+        ("--corpus", choice.corpus and recorded_corpus(choice.corpus, opened), opened.corpus),
         ("--seed", choice.seed or None, opened.seed),
-        ("--source", choice.source and without_credentials(choice.source), opened.source),
+        ("--source", choice.source and recorded_source(choice.source, opened), opened.source),
         ("--task", task, None if opened.learned is None else opened.learned.task),
     )
     for option, given, recorded in options:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maci.cli.options import OutputOptions, grouped
-from maci.cli.output import emit
+from maci.cli.output import echo, emit
 from maci.errors import InputError
 
 if TYPE_CHECKING:
     from maci.controller.events import Event
+    from maci.record.transcript import Recording
 
 
 @grouped
@@ -31,14 +32,10 @@ def show(
     output: OutputOptions,
 ) -> None:
     """Read a debate: rounds, dials, signals, arguments, and why it stopped."""
-    from maci.cli.view import DebateView
-    from maci.controller.decisions import Finished
     from maci.controller.events import schema as events_schema
     from maci.controller.events import tree
-    from maci.record.replay import replay
+    from maci.record.replay import telling
     from maci.record.transcript import read
-    from maci.seating.seating import unpriced
-    from maci.story import Story
 
     if schema:
         typer.echo(jsonlib.dumps(events_schema(), indent=2, ensure_ascii=False))
@@ -47,12 +44,24 @@ def show(
         raise InputError("which debate? Give a TRANSCRIPT (a transcript.jsonl or its folder)")
     path = locate(transcript)
     recording = read(path)
-    if calls:
-        _show_calls(recording.events, round, output)
-        return
-    if output.json:
+    if output.json and not calls:
         emit([tree(event) for event in recording.events])
         return
+    with telling(recording.events):
+        if calls:
+            _show_calls(recording.events, round, output)
+        else:
+            _show(recording, path, round, output)
+
+
+def _show(recording: Recording, path: Path, round: int | None, output: OutputOptions) -> None:
+    """The debate as it went, and its result."""
+    from maci.cli.view import DebateView
+    from maci.controller.decisions import Finished
+    from maci.record.replay import replay
+    from maci.seating.seating import unpriced
+    from maci.story import Story
+
     if round is not None and round > (last_round := Story.of(recording.events).current.number):
         raise InputError(f"--round {round}: this debate has the rounds 0 to {last_round}")
     view = DebateView(plain=output.plain, silent=output.quiet, only=round, full=True)
@@ -60,7 +69,7 @@ def show(
         view.show(event)
     last = recording.events[-1]
     if not isinstance(last, Finished):
-        typer.echo(
+        echo(
             f"The debate is unfinished: {replay(recording.events).where()}. Continue it with: maci debate --resume --out {path.parent}"
         )
     elif round is None:
@@ -86,7 +95,7 @@ def _show_calls(events: Sequence[Event], round: int | None, output: OutputOption
         if each.request.prompt in shown:
             typer.echo("  (the same prompt as above)")
         for role, text in () if each.request.prompt in shown else each.messages:
-            typer.echo(f"  {role}:")
+            typer.echo(f"  {clean(role)}:")
             typer.echo("\n".join(f"    {clean(line)}" for line in text.splitlines()))
         shown.add(each.request.prompt)
         if each.reply:

@@ -227,3 +227,13 @@ CONTRARY = (
     re.compile(r"\b(?:would|could|might) (?:\w+ )?have\b[^,;.]*? (?P<if>had|if) (?P<what>[^,;.]+)"),
 )
 """What would have been, had it been otherwise: it was not."""
+ABILITY = re.compile(
+    r"(?:cannot|can't|could not|couldn't|unable|inability|not (?:be )?able|stop|almost|nearly|lack|lost|too \w+ to|fail)"
+)
+"""Cues of what somebody cannot do or has lost, which is a complaint and no denial."""
+IN_ORDER = _pattern(r"""
+    normal(?:ly)? / fine / valid / ok / okay / intact / sound / healthy / clean / clear / correct / untouched / unaffected / unchanged
+    undamaged / works / working / steady / constant / stable / good / (?<!as )well / firm / complete / in order / as usual / as expected
+    up to date / calm / perfect / passed / tested / checked
+""")
+"""Words by which a text says that nothing is wrong with what it names: denials without a *not*."""

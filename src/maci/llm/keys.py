@@ -19,10 +19,12 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from base64 import b32encode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from html.entities import html5
+from math import lcm
 from pathlib import Path
 from types import MappingProxyType
 from typing import NoReturn
@@ -274,10 +276,13 @@ _FEWEST = 6
 
 
 def scrub(text: str, secrets: Iterable[str]) -> str:
-    """A text without secrets, also in upper case, spaced, reversed, escaped for a URL, in hexadecimal digits or in base64.
+    r"""A text without secrets, also in upper case, spaced, reversed, escaped (for a URL, HTML or a program), in hexadecimal digits, in
+    base64 or in base32.
 
     >>> scrub("CANARY-7 c a n a r y - 7 7-yranac Y2FuYXJ5LTc= canary", ["canary-7"])
     '*** *** *** *** canary'
+    >>> scrub("&#99;anar&#x79;&#45;7 mnqw4ylspewto=== canary\\u002d7", ["canary-7"])
+    '*** *** ***'
     """
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, "***")
@@ -288,16 +293,29 @@ def scrub(text: str, secrets: Iterable[str]) -> str:
 
 @lru_cache(maxsize=64)
 def _forms(secret: str) -> re.Pattern[str]:
-    spaced = (r"[\s.,:_|-]{0,3}".join(map(re.escape, word)) for word in (secret, secret[::-1]))
+    spaced = (r"[\s.,:_|-]{0,3}".join(map(_letter, word)) for word in (secret, secret[::-1]))
     data = secret.encode()
     written = (re.escape(quote(secret, safe="")), "".join(f"%{byte:02x}" for byte in data), data.hex())
-    inside = []
-    for before in range(3):  # in base64 a text looks otherwise after one or two other bytes
-        whole = b64encode(b"-" * before + secret.encode()).decode().rstrip("=")
-        core = whole[(0, 2, 3)[before] : len(whole) - ((before + len(secret.encode())) % 3 > 0)]
-        inside += [re.escape(core), re.escape(core.translate(_URL_SAFE))]
-    encoded = f"(?:{'|'.join(dict.fromkeys(inside))})[A-Za-z0-9+/_-]{{0,2}}={{0,2}}"
-    return re.compile(f"(?i:{'|'.join((*spaced, *written))})|{encoded}")
+    inside = [form for core in _cores(data, b64encode, 6) for form in (core, core.translate(_URL_SAFE))]
+    base64 = f"(?:{'|'.join(map(re.escape, dict.fromkeys(inside)))})[A-Za-z0-9+/_-]{{0,2}}={{0,2}}"
+    base32 = f"(?:{'|'.join(_cores(data, b32encode, 5))})[A-Z2-7]?={{0,6}}"
+    return re.compile(f"(?i:{'|'.join((*spaced, *written, base32))})|{base64}")
+
+
+def _cores(data: bytes, encode: Callable[[bytes], bytes], bits: int) -> Iterator[str]:
+    """What data look like in a code of so many ``bits`` a letter, after any number of other bytes: letters that are theirs alone."""
+    for before in range(lcm(bits, 8) // 8):
+        whole = encode(b"-" * before + data).decode()
+        yield whole[-(-8 * before // bits) : 8 * (before + len(data)) // bits]
+
+
+@lru_cache(maxsize=256)
+def _letter(letter: str) -> str:
+    """A letter as it is, as an HTML entity, or as an escape of a program."""
+    code = ord(letter)
+    named = "".join(f"|&{re.escape(name)}" for name, means in html5.items() if means == letter and name.endswith(";"))
+    escape = f"|\\\\u00{code:02x}|\\\\x{code:02x}" if code < 256 else ""
+    return f"(?:{re.escape(letter)}|&#0*{code};?|&#x0*{code:x};?{named}{escape})"
 
 
 _URL_SAFE = str.maketrans("+/", "-_")

@@ -14,7 +14,6 @@ Outcomes are numbers here (their place among the labels); ``None`` is an agent t
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import TypeVar
@@ -30,10 +29,7 @@ def majority(leads: Mapping[str, _Outcome | None], besides: str) -> _Outcome | N
     (1, True)
     """
     others = [held for agent, held in leads.items() if agent != besides]
-    if not others:
-        return None
-    top, n = Counter(others).most_common(1)[0]
-    return top if top is not None and 2 * n > len(others) else None
+    return next((y for y in set(others) if y is not None and 2 * others.count(y) > len(others)), None)
 
 
 def conformed(

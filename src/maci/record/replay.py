@@ -5,7 +5,8 @@ Numbers may differ by 1e-9 (another machine's arithmetic); sentences are not com
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any, cast
@@ -18,7 +19,7 @@ from maci.controller.inputs import Acquired, Input, Lost, Opened, Recommended, R
 from maci.controller.reading import check_made_for
 from maci.controller.requests import wants
 from maci.controller.state import State
-from maci.errors import InputError, ReplayMismatch
+from maci.errors import InputError, ReplayMismatch, said
 
 TOLERANCE = 1e-9
 PROSE = frozenset({"notes", "warnings", "detail", "why", "reason", "decides"})
@@ -82,7 +83,8 @@ def _opened(events: Sequence[Event]) -> Opened:
 
 def replay(events: Sequence[Event]) -> Replayed:
     """Recompute a record; raises :class:`ReplayMismatch` at the first decision that differs."""
-    state, owed, compared = start(_opened(events)), list[Decision](), 0
+    with _folding("line 1"):
+        state, owed, compared = start(_opened(events)), list[Decision](), 0
     for line, event in enumerate(events[1:], 2):
         if is_decision(event):
             name = f"line {line} ({event.type}, round {'-' if (t := round_of(event)) is None else t})"
@@ -95,12 +97,45 @@ def replay(events: Sequence[Event]) -> Replayed:
             continue
         if owed:
             raise ReplayMismatch(f"line {line}: {owed[0].type} should stand here, the record has {event.type}")
-        try:
+        with _folding(f"line {line}"):
             state, decisions = step(state, cast(Input, event))
-        except InputError as error:
-            raise ReplayMismatch(f"line {line}: {error}") from error
-        owed = list(decisions)
+            owed = list(decisions)
     return Replayed(state, compared, tuple(owed))
+
+
+_IMPOSSIBLE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    StopIteration,
+    MemoryError,
+)
+"""What a fold meets where a record holds what no debate can: a vote of nobody, a vector of another length."""
+
+
+@contextmanager
+def _folding(where: str) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise ReplayMismatch(f"{where}: {error}") from error
+    except _IMPOSSIBLE as error:
+        raise ReplayMismatch(
+            f"{where}: no debate can have written this ({said(error)}): the record was made or changed by hand"
+        ) from error
+
+
+@contextmanager
+def telling(events: Sequence[Event]) -> Iterator[None]:
+    """For whoever shows a record: where that fails, a record that cannot be recomputed is refused for it, with the line."""
+    try:
+        yield
+    except _IMPOSSIBLE:
+        replay(events)
+        raise
 
 
 def replay_with(events: Sequence[Event], config: Config) -> State:

@@ -101,6 +101,15 @@ def clean(text: str) -> str:
     return _HIDDEN.sub("�", text)
 
 
+def visible_json(json: str) -> str:
+    r"""JSON with the same data, in which such characters are written as escapes.
+
+    >>> visible_json('"a\x9bb"')
+    '"a\\u009bb"'
+    """
+    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
+
+
 def escaped(text: str) -> Markup:
     """Text as markup that shows it."""
     return Markup(escape(clean(text)))

@@ -1,18 +1,21 @@
 'use strict';
-for (const table of document.querySelectorAll('table.sortable')) {
-  [...table.tHead.rows[0].cells].forEach((th, i) => {
-    const button = document.createElement('button');
-    button.type = 'button'; button.title = 'sort'; button.append(...th.childNodes); th.append(button);
-    button.onclick = () => {
-      const down = th.getAttribute('aria-sort') !== 'descending', body = table.tBodies[0];
-      for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
-      th.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-      const key = row => { const v = row.cells[i].dataset.v; return v === undefined ? row.cells[i].textContent : v === '' ? null : +v; };
-      const less = (a, b) => a === null ? 1 : b === null ? -1 : (a < b ? 1 : a > b ? -1 : 0) * (down ? 1 : -1);
-      [...body.rows].sort((a, b) => less(key(a), key(b))).forEach(row => body.append(row));
-    };
-  });
-}
+const sortable = part => {
+  for (const table of part.querySelectorAll('table.sortable')) {
+    [...table.tHead.rows[0].cells].forEach((th, i) => {
+      const button = document.createElement('button');
+      button.type = 'button'; button.title = 'sort'; button.append(...th.childNodes); th.append(button);
+      button.onclick = () => {
+        const down = th.getAttribute('aria-sort') !== 'descending', body = table.tBodies[0];
+        for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
+        th.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+        const key = row => { const v = row.cells[i].dataset.v; return v === undefined ? row.cells[i].textContent : v === '' ? null : +v; };
+        const less = (a, b) => a === null || a === '' ? 1 : b === null || b === '' ? -1 : (a < b ? 1 : a > b ? -1 : 0) * (down ? 1 : -1);
+        [...body.rows].sort((a, b) => less(key(a), key(b))).forEach(row => body.append(row));
+      };
+    });
+  }
+};
+sortable(document);
 for (const stepper of document.querySelectorAll('.stepper')) {
   const every = () => [...document.querySelectorAll('details.round')], slider = stepper.querySelector('input'), said = stepper.querySelector('output');
   const show = () => {
@@ -44,15 +47,31 @@ const hints = part => {
   }
 };
 hints(document); document.addEventListener('maci-drawn', event => hints(event.target));
+const fill = boxes => {
+  for (const box of boxes) {
+    const kept = box.querySelector('noscript'), made = document.createElement('template');
+    if (!kept) continue;
+    made.innerHTML = kept.textContent; kept.replaceWith(made.content); sortable(box); hints(box);
+  }
+};
+document.addEventListener('toggle', event => { if (event.target.open) fill(event.target.querySelectorAll(':scope > .later')); }, true);
+const sections = [...document.querySelectorAll('main.tabs > section')], links = [...document.querySelectorAll('nav.contents > ul > li')];
+const tab = shown => {
+  for (const section of sections) section.hidden = section !== shown;
+  fill(shown.querySelectorAll(':scope > .later'));
+  links.forEach((li, i) => { const here = sections[i] === shown, a = li.querySelector('a'); li.classList.toggle('here', here); if (here) a.setAttribute('aria-current', 'true'); else a.removeAttribute('aria-current'); });
+};
 const reveal = () => {
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (sections.length) tab(target && target.closest('main.tabs > section') || sections.find(section => !section.hidden) || sections[0]);
   if (!target) return;
+  if (target.matches('details > summary')) target.parentElement.open = true;
   for (let d = target.closest('details'); d; d = d.parentElement.closest('details')) d.open = true;
   target.scrollIntoView();
 };
 addEventListener('hashchange', reveal); reveal();
 let shut = [];
-addEventListener('beforeprint', () => { shut = [...document.querySelectorAll('details:not([open])')]; shut.forEach(d => { d.open = true; }); });
+addEventListener('beforeprint', () => { fill(document.querySelectorAll('.later')); shut = [...document.querySelectorAll('details:not([open])')]; shut.forEach(d => { d.open = true; }); });
 addEventListener('afterprint', () => { shut.forEach(d => { d.open = false; }); });
 const theme = document.querySelector('button.theme');
 if (theme) {

@@ -131,6 +131,8 @@ class Column:
     title: str
     better: Literal["more", "less", ""] = ""
     about: str = ""
+    drawn: bool = field(default=False, metadata=LAYOUT)
+    """A page draws the intervals as bars in its cells, all on one scale."""
 
     @property
     def head(self) -> str:
@@ -207,6 +209,8 @@ class Series:
     """A limit, drawn dashed."""
     band: bool = False
     """Intervals are drawn as one band instead of a whisker each."""
+    quiet: bool = field(default=False, metadata=LAYOUT)
+    """In a scatter: a small mark without its name."""
 
     @classmethod
     def of(
@@ -295,3 +299,5 @@ class Report:
     """What the signs mean."""
     tone: Tone = field(default="", metadata=LAYOUT)
     """Of the first sentence of the verdict."""
+    tabs: bool = field(default=False, metadata=LAYOUT)
+    """A page shows one section at a time, where scripts run."""

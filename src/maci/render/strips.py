@@ -30,6 +30,22 @@ def bar(share: float, kind: str = "home") -> Markup:
     )
 
 
+def interval(value: float, low: float, high: float, ends: tuple[float, float], *, zero: bool = False) -> Markup:
+    """An estimate with its interval as a bar on a scale from one of the ``ends`` to the other, 0 marked where it means something."""
+    at = scale(*ends, 3.0, 97.0)
+    side = "" if not zero or low <= 0 <= high else " good" if low > 0 else " bad"
+    return el(
+        "svg",
+        el("line", x1=0, y1=6, x2=100, y2=6, class_="grid"),
+        el("line", x1=at(0.0), y1=0, x2=at(0.0), y2=12, class_="zero") if zero else None,
+        el("line", x1=at(low), y1=6, x2=at(high), y2=6, class_=f"whisker{side or ' home'}"),
+        el("circle", cx=at(value), cy=6, r=3, class_=f"mark{side or ' home'}"),
+        viewBox="0 0 100 12",
+        aria_hidden="true",
+        class_="interval",
+    )
+
+
 def sparkline(
     values: Sequence[float | None],
     title: str,

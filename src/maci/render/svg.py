@@ -7,6 +7,7 @@ are those of the style sheet, by class; there are no scripts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from math import ceil, floor, inf, log10, sqrt
 
@@ -191,18 +192,22 @@ def _leader(x: float, y: float, label: float) -> Markup:
     return el("polyline", points=path, class_="leader")
 
 
-def _y_axis(low: float, high: float, at: Scale, *, percent: bool, log: bool = False) -> list[Markup]:
+def _y_axis(
+    low: float, high: float, at: Scale, *, percent: bool, log: bool = False, right: float = _RIGHT
+) -> list[Markup]:
     times = 100 if percent else 1
     marks = []
     for t in ticks(low * times, high * times, log=log):
         y = at(t / times)
-        marks += [rule(_LEFT, y, _RIGHT, y, "grid"), words(_LEFT - 5, y + 4, write(t), anchor="end", kind="tick")]
+        marks += [rule(_LEFT, y, right, y, "grid"), words(_LEFT - 5, y + 4, write(t), anchor="end", kind="tick")]
     return marks
 
 
-def _x_axis(low: float, high: float, at: Scale, bottom: float, *, log: bool, whole: bool = False) -> list[Markup]:
+def _x_axis(
+    low: float, high: float, at: Scale, bottom: float, *, log: bool, whole: bool = False, right: float = _RIGHT
+) -> list[Markup]:
     found = [t for t in ticks(low, high, log=log) if not whole or t == int(t)]
-    marks = [rule(_LEFT, bottom, _RIGHT, bottom, "axis-line")]
+    marks = [rule(_LEFT, bottom, right, bottom, "axis-line")]
     for t in found:
         x = at(t)
         marks += [
@@ -212,32 +217,60 @@ def _x_axis(low: float, high: float, at: Scale, bottom: float, *, log: bool, who
     return marks
 
 
-def _names(chart: Chart, bottom: float) -> list[Markup]:
+def _names(chart: Chart, bottom: float, right: float = _RIGHT) -> list[Markup]:
     return [
-        words((_LEFT + _RIGHT) / 2, bottom + 34, chart.x, anchor="middle", kind="axis"),
+        words((_LEFT + right) / 2, bottom + 34, chart.x, anchor="middle", kind="axis"),
         words(2, _TOP - 14, chart.y, kind="axis"),
     ]
 
 
 def _scatter(chart: Chart) -> tuple[float, list[Markup]]:
-    """Across on a log scale, up a share with its interval; names in a margin, each with a thin line to its mark."""
+    """Across on a log scale, up a share with its interval; names beside their marks, but for quiet ones, and a line through them."""
     named = [(s, p) for s in chart.series for p in s.points]
     points = [p for _, p in named]
-    bottom = _TOP + max(200.0, 14.0 * len(named))
-    y0, y1 = reach(points, 0.02, 0.0, 1.0)
+    right, bottom = WIDTH - 12.0, _TOP + 232.0
+    loud = [pair for pair in named if not pair[0].quiet]
+    y0, y1 = reach([p if not s.quiet else replace(p, low=None, high=None) for s, p in named], 0.02, 0.0, 1.0)
     x0, x1 = min(p.x for p in points) / 1.3, max(p.x for p in points) * 1.3
-    at_x, at_y = log_scale(x0, x1, _LEFT, _RIGHT), scale(y0, y1, bottom, _TOP)
-    marks = _y_axis(y0, y1, at_y, percent=True) + _x_axis(x0, x1, at_x, bottom, log=True)
-    labels = spread([at_y(p.y) for p in points], 14.0, _TOP + 2, bottom)
-    for (series, p), label in zip(named, labels, strict=True):
+    at_x, at_y = log_scale(x0, x1, _LEFT, right), scale(y0, y1, bottom, _TOP)
+    marks = _y_axis(y0, y1, at_y, percent=True, right=right) + _x_axis(x0, x1, at_x, bottom, log=True, right=right)
+    steps = sorted((at_x(p.x), at_y(p.y)) for _, p in loud)
+    ahead = [(x, y) for i, (x, y) in enumerate(steps) if all(y < before for _, before in steps[:i])]  # up is less
+    if len(ahead) > 1 and len(loud) < len(named):
+        marks.append(el("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in ahead), class_="leader"))
+    taken = [(at_x(p.x) - 4, at_y(p.y) - 4, at_x(p.x) + 4, at_y(p.y) + 4) for p in points]
+    for series, p in sorted(named, key=lambda pair: not pair[0].quiet):
         x, y = at_x(p.x), at_y(p.y)
         home = " home" if series.reference else ""
-        marks.append(_leader(x, y, label))
-        if p.low is not None and p.high is not None:
+        if not series.quiet and p.low is not None and p.high is not None:
             marks.append(rule(x, at_y(p.low), x, at_y(p.high), f"whisker{home}"))
-        marks.append(el("circle", _said(p, series.name, True), cx=x, cy=y, r=4, class_=f"mark{home}"))
-        marks.append(words(_RIGHT + 13, label + 4, short(series.name), kind=f"name{home}"))
-    return bottom + 40, marks + _names(chart, bottom)
+        size, kind = (3, "mark quiet") if series.quiet else (4.5, f"mark{home or ' c0'}")
+        marks.append(el("circle", _said(p, series.name, True), cx=x, cy=y, r=size, class_=kind))
+    for series, p in sorted(loud, key=lambda pair: not pair[0].reference):
+        marks.append(_beside(at_x(p.x), at_y(p.y), series, taken, right, bottom))
+    return bottom + 40, marks + _names(chart, bottom, right)
+
+
+def _beside(
+    x: float, y: float, series: Series, taken: list[tuple[float, float, float, float]], right: float, bottom: float
+) -> Markup:
+    """A name near its mark, where it covers the least of what is ``taken``; it takes its place."""
+    name = short(series.name, 30)
+    wide = 6.3 * len(name)
+    around = [(dx, dy) for dy in (-8.0, 14.0, 4.0, -20.0, 26.0, -32.0, 38.0, 50.0) for dx in (8.0, -8.0)]
+    spots = [(x + dx, y + dy, "start" if dx > 0 else "end") for dx, dy in around]
+    boxes = [(px - wide * (side == "end"), py - 10, px + wide * (side == "start"), py + 3) for px, py, side in spots]
+
+    def cost(box: tuple[float, float, float, float]) -> float:
+        x0, y0, x1, y1 = box
+        out = max(0.0, _LEFT - x0) + max(0.0, x1 - right) + max(0.0, _TOP - 12 - y0) + max(0.0, y1 - bottom)
+        over = (max(0.0, min(x1, c) - max(x0, a)) * max(0.0, min(y1, d) - max(y0, b)) for a, b, c, d in taken)
+        return 100 * out + sum(over)
+
+    best = min(range(len(spots)), key=lambda i: (round(cost(boxes[i]), 3), i))
+    taken.append(boxes[best])
+    px, py, anchor = spots[best]
+    return words(px, py, name, anchor=anchor, kind="name home" if series.reference else "name")
 
 
 def _lines(chart: Chart) -> tuple[float, list[Markup]]:

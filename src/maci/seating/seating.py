@@ -10,12 +10,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maci.acquisition.gain import Stakes, check_stakes
-from maci.cases.case import Case
+from maci.cases.case import REDACTED, Case
 from maci.config import Config, full_key, load
 from maci.controller.fold import start
 from maci.controller.inputs import Opened
@@ -204,7 +204,7 @@ class Seating:
             check_stakes(choice.stakes, case.outcomes, choice.stakes_from or "utilities")
         table = self._tables.table(case, seed=choice.seed)
         where = "" if choice.corpus is None else str(choice.corpus.resolve())
-        opened = opening(case, table, self.config, seed=choice.seed, corpus=where, stakes=choice.stakes)
+        opened = _without_paths(opening(case, table, self.config, seed=choice.seed, corpus=where, stakes=choice.stakes))
         start(opened)
         check_made_for(opened)
         if opened.unfit and not case.outcomes.labels and not self.config.answer.force:
@@ -284,7 +284,9 @@ def closing_on_failure(house: House | None) -> Iterator[None]:
 def reseat(opened: Opened, choice: PanelChoice) -> Seated:
     """Set the table of a recorded debate again; what only the record vouches for is refused (:mod:`maci.seating.trust`)."""
     panel = resumed(opened, choice, find())
-    corpus = Path(opened.corpus) if opened.corpus else None
+    corpus = choice.corpus if opened.corpus == REDACTED else Path(opened.corpus) if opened.corpus else None
+    if corpus is None and opened.corpus:
+        raise ConfigError("The record does not hold the path of the corpus (--redact sources). Give --corpus again.")
     encoder = remembering(load_encoder(opened.config.evidence.encoder, offline=choice.offline), corpus)
     house = None if isinstance(panel, str) else checked_house(panel, choice)
     shared, source = Sources.of_corpus(corpus), _source_again(opened, choice)
@@ -294,10 +296,33 @@ def reseat(opened: Opened, choice: PanelChoice) -> Seated:
         return Seated(opened, tables.table(opened.case, seed=opened.seed), house)
 
 
+_NO_PATH = f"corpus:{REDACTED}"
+
+
+def _without_paths(opened: Opened) -> Opened:
+    """The first event without what it says of folders, where sources are redacted."""
+    if "sources" not in opened.case.redacted:
+        return opened
+    return replace(opened, corpus=opened.corpus and REDACTED, source=recorded_source(opened.source, opened))
+
+
+def recorded_corpus(folder: Path, opened: Opened) -> str:
+    """How a debate's record names a corpus."""
+    return REDACTED if "sources" in opened.case.redacted else str(folder.resolve())
+
+
+def recorded_source(name: str, opened: Opened) -> str:
+    """How a debate's record names a source."""
+    hidden = "sources" in opened.case.redacted and name.startswith("corpus:")
+    return _NO_PATH if hidden else without_credentials(name)
+
+
 def _source_again(opened: Opened, choice: PanelChoice) -> str | None:
     """The source of a recorded debate; the record has no credentials, so a URL that needs some has to be given again."""
-    if choice.source is not None and without_credentials(choice.source) == opened.source:
+    if choice.source is not None and recorded_source(choice.source, opened) == opened.source:
         return choice.source
+    if opened.source == _NO_PATH:
+        raise ConfigError("The record does not hold the path of the source (--redact sources). Give --source again.")
     if "***" in opened.source:
         raise ConfigError(
             f"The record does not hold the credentials of --source {opened.source}. Give --source again, in full."

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from maci.acquisition.plan import Residual, Survey
 from maci.acquisition.proposals import Surveyor
-from maci.agents.families import Competence, examine, resembles
+from maci.agents.competence import Competence, examine, relies, resembles
 from maci.agents.judges.reader import ReaderJudge, reader_judges
 from maci.agents.library import Latest, Library, subjects_of
-from maci.cases.case import Case
+from maci.cases.case import REDACTED, Case
 from maci.cases.outcomes import normal
 from maci.errors import EvidenceError
 from maci.evidence.corpus import Corpus
@@ -28,8 +28,8 @@ from maci.evidence.span import CaseEvidence, Retrieval, Span, document_spans
 from maci.paths import EMBEDDINGS, embeddings_file
 
 _REMEDY = (
-    "add evidence whose texts name the outcomes or carry a label; at the command line an index of documents will do as well "
-    "(`maci index`, --corpus)"
+    "use a language model (`maci init`), or give the readers texts that are labelled with the outcomes, at least three for each "
+    "(in the case, or `maci index` and --corpus)"
 )
 
 
@@ -67,7 +67,10 @@ def evidence_for(case: Case, shared: Sources) -> Sources:
     background: tuple[Span, ...] = ()
     if not shared.corpus and shared.where is None:
         background = builtin_tone() if case.outcomes.kind == "ordered" else builtin_spans()
-    return replace(shared, documents=document_spans(case), background=background)
+    corpus = shared.corpus
+    if "sources" in case.redacted:
+        corpus = tuple(replace(span, source=REDACTED) for span in corpus)
+    return replace(shared, documents=document_spans(case), corpus=corpus, background=background)
 
 
 def remembering(encoder: Encoder, corpus: Path | None) -> Encoder:
@@ -136,10 +139,14 @@ class Shelf:
         known = self._competence
         if known.doubt:
             return known.doubt
-        nearest = float((self._vectors @ self._plain.encode([as_query(self._plain, text)])[0]).max())
-        if not resembles(self.library.view(text), self.library, nearest / known.near):
+        if not self._like(text):
             return f"it has little in common with the {known.texts} texts about its outcomes"
-        return ""
+        return relies(text, self.library, self._like)
+
+    def _like(self, text: str) -> bool:
+        """Whether a text resembles those of the library."""
+        nearest = float((self._vectors @ self._plain.encode([as_query(self._plain, text)])[0]).max())
+        return resembles(self.library.view(text), self.library, nearest / self._competence.near)
 
     @cached_property
     def _surveyor(self) -> Surveyor:
@@ -258,8 +265,9 @@ class Bookcase:
                 f"no text of the corpus {self._sources.where} names {some}, and none is labelled with one: the readers could not "
                 "use it. Index texts that name the outcomes, or JSONL/CSV with a `label` column"
             )
-        given = f"none of the case's {len(case.evidence)} texts names one" if case.evidence else "the case has none"
-        return EvidenceError(f"the readers have no evidence about {some} ({given}): {self._sources.remedy}")
+        texts = f"{len(case.evidence)} text{'' if len(case.evidence) == 1 else 's'}"
+        given = f"the case brings {texts}, and no outcome is named there" if case.evidence else "the case brings none"
+        return EvidenceError(f"the readers match words and have no text about {some} ({given}): {self._sources.remedy}")
 
 
 def _key(spans: Sequence[Span], case: Case, labels: tuple[str, ...]) -> tuple[object, ...]:

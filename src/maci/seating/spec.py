@@ -45,10 +45,11 @@ class AgentSpec(JudgeSpec):
     model: str = Field(description="provider/model, or reader/lexical, reader/semantic, reader/bayesian")
     temperature: float | None = Field(default=None, ge=0, le=2, description="agents.temperature if left out")
     persona: str = Field(default="", description="who it is told to be")
-    belief: Literal["verbalised", "sampled", "logprobs", "pieces"] = Field(
-        default="verbalised",
+    belief: Literal["auto", "verbalised", "sampled", "logprobs", "pieces"] = Field(
+        default="auto",
         description="how its probabilities are read: as it states them, from several draws, from log-probabilities, or from those of "
-        "every piece of evidence read on its own (it then quotes pieces instead of writing arguments)",
+        "every piece of evidence read on its own (it then quotes pieces instead of writing arguments); `auto`: from "
+        "log-probabilities for a model on this machine that knows the outcomes, else as it states them",
     )
     draws: int = Field(default=5, ge=2, le=100, description="draws of `belief: sampled`")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from maci.cases.case import REDACTED
 from maci.config import full_key, load
 from maci.errors import ConfigError
 from maci.llm.keys import SERVICES, host_of, is_loopback, owner_of, service_at, without_credentials
@@ -66,6 +67,7 @@ def resumed(opened: Opened, choice: PanelChoice, own: Found) -> PanelSpec | str:
         *(f"{name} {_said(given)} (yours: {_said(ours.options(name))})" for name, given in other.items()),
         *(f"the model {name}" for name in seats.seated if not is_hosted(name) and name not in _mentioned(own, choice)),
         *_code(opened, choice),
+        *_files(opened, choice),
     ]
     strange = [name for name in seats.seated if name in other or name not in _mentioned(own, choice)]
     leaks = [f"{name} would {found}" for name in strange if (found := leak(name, seats.options(name)))]
@@ -110,5 +112,13 @@ def _code(opened: Opened, choice: PanelChoice) -> Iterator[str]:
         if load(file=choice.config, sets=sets).evidence.encoder != encoder:
             yield f"the encoder {encoder!r}"
     same = choice.source is not None and without_credentials(choice.source) == without_credentials(source)
-    if source.partition(":")[0] in {"python", "http", "https"} and not same:
+    if source.partition(":")[0] in {"python", "http", "https", "corpus"} and not same and REDACTED not in source:
         yield f"the source {without_credentials(source)!r}"
+
+
+def _files(opened: Opened, choice: PanelChoice) -> Iterator[str]:
+    """Files that would be opened, unless the user names the same: a stranger's words would be read as evidence, or argued."""
+    if opened.corpus not in {"", REDACTED, choice.corpus and str(choice.corpus.resolve())}:
+        yield f"the corpus {opened.corpus!r}"
+    if opened.table is None and opened.panel not in {"", "readers", "paper", choice.panel}:
+        yield f"the panel file {opened.panel!r}"

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, cast
 
 from maci.agents.argument import Argument
-from maci.agents.prompt import messages
+from maci.agents.prompt import BRIEF, FULL, messages
 from maci.controller.events import Event, is_decision
 from maci.controller.fold import start, step
 from maci.controller.inputs import Input, Opened, TurnTaken
@@ -173,16 +174,18 @@ def _prompts(events: Sequence[Event]) -> dict[tuple[int, str], list[ExportRow]]:
             continue
         if isinstance(event, TurnTaken) and event.turn.prompt and event.agent in seats:
             seat = seats[event.agent]
-            verbalised = seat.get("belief", "verbalised") == "verbalised"
-            given = messages(
-                turn_request(state, event.agent),
-                persona=str(seat.get("persona", "")),
-                arguments=own.arguments,
-                verbalised=verbalised,
-                words=own.tone,
-            )
-            if fingerprint(given) == event.turn.prompt:
-                found[event.round, event.agent] = [{"role": each.role, "content": each.content} for each in given]
+            for verbalised, length in product((True, False), (FULL, BRIEF)):
+                given = messages(
+                    turn_request(state, event.agent),
+                    persona=str(seat.get("persona", "")),
+                    arguments=own.arguments,
+                    verbalised=verbalised,
+                    words=own.tone,
+                    reasons=own.think_first,
+                    length=length,
+                )
+                if fingerprint(given) == event.turn.prompt:
+                    found[event.round, event.agent] = [{"role": each.role, "content": each.content} for each in given]
         try:
             state, _ = step(state, cast(Input, event))
         except InputError:  # a record of other rules: what was found so far stands

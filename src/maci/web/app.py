@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
+from maci import __version__
 from maci.errors import BudgetError, CheckFailed, EnvironmentError_, InputError, MaciError
 from maci.web import replies, routes, steer, v1
 from maci.web.allowance import AllowanceSpent
@@ -33,7 +34,7 @@ def create_app(settings: ServerSettings, room: Room | None = None) -> Guard:
         sharing.close()
         await desk.close()
 
-    app = FastAPI(title="MACI", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    app = FastAPI(title="MACI", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.add_middleware(GZipMiddleware, minimum_size=1000)
     for part in (routes, steer, v1):
         app.include_router(part.router)

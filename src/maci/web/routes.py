@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse
+from fastapi.routing import APIRoute
 from fastapi.sse import EventSourceResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from maci.cases.case import builtin_cases, is_file
 from maci.debating.estimate import CostEstimate
 from maci.errors import InputError, MaciError
 from maci.lab.study import store
-from maci.lab.study.report import ReportSettings, build_report, gather
+from maci.lab.study.report import ReportSettings, build_report, for_page, gather
+from maci.record.replay import replay as replay_record
 from maci.record.transcript import read
 from maci.render.html import to_html as study_html
 from maci.render.markup import policy
@@ -31,7 +36,7 @@ from maci.story.result import result_of
 from maci.story.whatif import other_rules, otherwise
 from maci.web import forms
 from maci.web.desk import Desk, NotHere
-from maci.web.guard import Visit
+from maci.web.guard import TooMuch, Visit
 from maci.web.history import FILE
 from maci.web.pages.calls import calls_page
 from maci.web.pages.compare import Side, compare_page
@@ -41,7 +46,38 @@ from maci.web.pages.layout import STATIC, static, studies_page
 from maci.web.pages.new import new_page
 from maci.web.pages.whatif import start_of, whatif_page, whatif_result
 
-router = APIRouter()
+
+class RecordRoute(APIRoute):
+    """An address that shows debates: where that fails, a record that cannot be recomputed is refused for it."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler of the address, with that around it."""
+        handle = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except (MaciError, TooMuch, HTTPException, RequestValidationError, ClientDisconnect):
+                raise
+            except Exception:
+                query = request.query_params
+                named = (
+                    request.path_params.get("id"),
+                    *(query.get(name) for name in ("a", "b", "from")),
+                    *query.getlist("pick"),
+                )
+                for id in filter(None, named):
+                    await asyncio.to_thread(_check_record, desk_of(request).history.path(id))
+                raise
+
+        return handled
+
+
+def _check_record(path: Path) -> None:
+    replay_record(read(path).events)
+
+
+router = APIRouter(default_response_class=HTMLResponse, route_class=RecordRoute)
 _BACK = (("/studies", "‹ All studies"), ("/", "Debates"))
 _RESAMPLES = 1000
 """For a study's page that somebody waits for; `maci study report` takes 10,000."""
@@ -69,7 +105,7 @@ def link(id: str, said: str = "") -> str:
     return f"/debates/{quote(id)}" + (f"?said={said}" if said else "")
 
 
-@router.get("/static/{name}")
+@router.get("/static/{name}", include_in_schema=False)
 async def static_file(name: str) -> Response:
     """Style and scripts."""
     if name not in STATIC:
@@ -79,7 +115,7 @@ async def static_file(name: str) -> Response:
     )
 
 
-@router.get("/favicon.ico")
+@router.get("/favicon.ico", include_in_schema=False)
 async def icon() -> Response:
     """There is none."""
     return Response(status_code=204)
@@ -170,7 +206,7 @@ async def control_buttons(request: Request, id: str) -> HTMLResponse:
     return HTMLResponse(buttons)
 
 
-@router.get("/debates/{id}/events")
+@router.get("/debates/{id}/events", responses={200: {"content": {"text/event-stream": {}}}})
 async def events(request: Request, id: str, after: int = 0) -> EventSourceResponse:
     """Everything that happens, in order; goes on after the last event a viewer has seen."""
     desk = desk_of(request)
@@ -242,14 +278,14 @@ async def report(request: Request, id: str) -> HTMLResponse:
     return HTMLResponse(page, headers={"content-security-policy": policy()})
 
 
-@router.get("/debates/{id}/report.md")
+@router.get("/debates/{id}/report.md", response_class=PlainTextResponse)
 async def markdown(request: Request, id: str) -> Response:
     """The report for tickets and papers."""
     text = await asyncio.to_thread(_report, desk_of(request).history.path(id), to_markdown)
     return Response(text, media_type="text/markdown", headers=_named(id, "md"))
 
 
-@router.get("/debates/{id}/result.json")
+@router.get("/debates/{id}/result.json", response_class=JSONResponse)
 async def result(request: Request, id: str) -> Response:
     """The result as ``maci debate --json`` prints it."""
     run = await desk_of(request).run(id)
@@ -259,7 +295,7 @@ async def result(request: Request, id: str) -> Response:
     return Response(page.model_dump_json(), media_type="application/json")
 
 
-@router.get("/debates/{id}/transcript.jsonl")
+@router.get("/debates/{id}/transcript.jsonl", response_class=FileResponse)
 async def transcript(request: Request, id: str) -> FileResponse:
     """The record itself."""
     desk = desk_of(request)
@@ -340,4 +376,5 @@ def _found(folder: Path) -> list[tuple[str, str]]:
 @lru_cache(maxsize=4)
 def _study(folder: Path, _changed: int, _size: int) -> str:
     """The report of a study; made again when its results have changed."""
-    return study_html(build_report(gather([folder], None), ReportSettings(resamples=_RESAMPLES)), back=_BACK)
+    report = build_report(gather([folder], None), ReportSettings(resamples=_RESAMPLES))
+    return study_html(for_page(report), back=_BACK)

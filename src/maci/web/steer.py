@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -15,11 +16,28 @@ from maci.errors import InputError, MaciError
 from maci.web import forms
 from maci.web.guard import Guard
 from maci.web.pages.layout import sign_in_page
-from maci.web.routes import address_of, desk_of, form_page, link, visit_of
+from maci.web.routes import RecordRoute, address_of, desk_of, form_page, link, visit_of
 
-router = APIRouter()
+router = APIRouter(default_response_class=HTMLResponse, route_class=RecordRoute)
 _REHEARSING = asyncio.Semaphore(1)
 """An estimate plays the whole debate with stand-ins: one at a time."""
+
+
+def _fields(*names: str) -> dict[str, Any]:
+    """A form as the published description of the server (/openapi.json) has it; all but ``word`` may be left out."""
+    form = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in ("word", *names)},
+        "required": ["word"],
+    }
+    return {"requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": form}}, "required": True}}
+
+
+_NEW = (
+    "question", "context", "outcomes", "builtin", "from", "keep_evidence", "panel", "agents", "judges", "profile", "settings", "seed",
+    "budget_tokens", "budget_usd", "max_rounds", "questions", "utilities", "estimate",
+)  # fmt: skip
+_DIALS = ("action", "by", "cl", "cl_on", "tau_q", "tau_q_on", "tau_crit", "tau_crit_on")
 
 
 class Stale(InputError):
@@ -43,7 +61,7 @@ async def _form(request: Request, *, ours: bool = True) -> tuple[dict[str, str],
     return fields, files
 
 
-@router.post("/debates")
+@router.post("/debates", openapi_extra=_fields(*_NEW))
 async def start(request: Request) -> Response:
     """Begin a debate, and show it; or the form again, with what is wrong."""
     fields, files = await _form(request)
@@ -62,7 +80,7 @@ async def start(request: Request) -> Response:
     return RedirectResponse(link(run.id), 303)
 
 
-@router.post("/debates/{id}/hand")
+@router.post("/debates/{id}/hand", openapi_extra=_fields(*_DIALS))
 async def hand(request: Request, id: str) -> Response:
     """A person's hand: dials, pause, go on, stop."""
     fields, _ = await _form(request)
@@ -108,7 +126,7 @@ def _dial(fields: Mapping[str, str], name: str) -> float | None:
         raise InputError(f"{name} is {fields.get(name)!r}: give a number between 0 and 1") from error
 
 
-@router.post("/debates/{id}/answer")
+@router.post("/debates/{id}/answer", openapi_extra=_fields("answer", "quick"))
 async def answer(request: Request, id: str) -> Response:
     """Answer what a debate asks: by one of the buttons, or in words; nothing is no answer."""
     fields, _ = await _form(request)
@@ -123,7 +141,7 @@ async def answer(request: Request, id: str) -> Response:
     return RedirectResponse(link(id, "answer"), 303)
 
 
-@router.post("/debates/{id}/resume")
+@router.post("/debates/{id}/resume", openapi_extra=_fields())
 async def resume(request: Request, id: str) -> Response:
     """Go on with a debate that broke off."""
     await _form(request)
@@ -139,7 +157,7 @@ async def door(request: Request, next: str = "/") -> Response:
     return HTMLResponse(sign_in_page(_inside(next)))
 
 
-@router.post("/sign-in")
+@router.post("/sign-in", openapi_extra=_fields("token", "next"))
 async def sign_in(request: Request) -> Response:
     """Let in who has the token."""
     fields, _ = await _form(request, ours=False)

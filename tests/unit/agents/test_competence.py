@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from hash_encoder import HashEncoder
-from maci.agents.families import ENOUGH, Competence, examine, resembles
+from maci.agents.competence import ENOUGH, Competence, examine, relies, resembles
 from maci.agents.library import Library
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
@@ -94,3 +96,65 @@ def test_texts_about_one_outcome_tell_nothing_apart() -> None:
     found = [Span.of(f"Flood {n}: water in the cellar", "test", n, "Flood") for n in range(5)]
     one = examine(Library(found, ("Flood",), HashEncoder()), HashEncoder().encode([span.text for span in found]))
     assert one.doubt == "all texts are about one outcome"
+
+
+FILLERS = ("again", "once more", "as reported", "see file", "closed")
+
+
+def test_copies_of_a_text_count_once() -> None:
+    """Fifteen texts that are three, each with another filler: held out one by one they would be told apart perfectly."""
+    found = [
+        Span.of(f"{label}: {own} {filler}", "test", n, label)
+        for label, own in WORDS.items()
+        for n, filler in enumerate(FILLERS)
+    ]
+    competence = known(found)
+    assert (competence.fewest, competence.told) == (1, None)
+    assert (
+        competence.doubt == "15 texts for 3 outcomes; each outcome needs at least 3 that are not copies of one another"
+    )
+
+
+def test_copies_are_held_out_together() -> None:
+    """Texts that say nothing of their outcome, each written out five times: a copy left in would give each away."""
+    once = spans(8, muddled=True)
+    found = [
+        Span.of(f"{span.text} {filler}", "test", n, span.label) for n, span in enumerate(once) for filler in FILLERS
+    ]
+    competence = known(found)
+    assert competence.fewest == ENOUGH
+    assert competence.doubt and "chance" in competence.doubt
+
+
+def like(books: Library) -> Callable[[str], bool]:
+    return lambda text: resembles(books.view(text), books, 1.0)
+
+
+def test_an_answer_that_relies_on_what_is_denied_or_in_order_is_withheld() -> None:
+    books = library(spans(40))
+    denied = "The cellar is not wet, the pump did not run and the river stays low. Someone fled."
+    assert "what is not so" in relies(denied, books, like(books))
+    in_order = "River level, cellar, pump and water are normal. The window lock, the safe and the jewel were stolen."
+    assert relies(in_order, books, like(books)) == ""  # the rest says the same
+    fine = "The river, the water level, the pump in the cellar and the sandbag are fine. The thief broke a window."
+    assert "in order" in relies(fine, books, like(books))
+
+
+def test_with_little_text_no_sentence_alone_may_carry_the_answer() -> None:
+    case = "Pump, water, river, cellar, sandbag, level: all dry. The thief took the jewel from the safe."
+    assert "one part of it" in relies(case, library(spans(8)), like(library(spans(8))))
+    much = library(spans(40))
+    assert relies(case, much, like(much)) == ""
+
+
+def test_an_answer_that_stands_without_the_denials_is_given() -> None:
+    books = library(spans(8))
+    assert relies("Smoke, flame and soot; the alarm rang. No thief, no stolen jewel.", books, like(books)) == ""
+    assert relies("I cannot stop the water in the cellar, the pump is wet.", books, like(books)) == ""
+
+
+def test_a_text_that_denies_an_outcome_is_not_about_it() -> None:
+    books = library(
+        [Span.of("No flood was seen.", "test", 0), Span.of("Theft was ruled out; it was a fire.", "test", 1)]
+    )
+    assert [books.outcomes[i] for i in books.subject] == ["Fire"]

@@ -469,7 +469,43 @@ def test_a_reply_begins_with_reasoning_unless_the_model_thinks_by_itself() -> No
     assert with_room == ["reasoning", "arguments", "belief", "requests"] and without == with_room[1:]
     first, second = (request.messages[-1].content for request in model.history)
     assert first.endswith('the fields "reasoning", "arguments", "belief", "requests", in this order.')
-    assert "Think first" in first and "reasoning" not in second
+    assert "reasoning" not in second
+    known, without = (request.messages[1].content for request in model.history)
+    assert "Think first" in known and "reasoning" not in without
+
+
+def test_how_to_reply_is_said_before_the_record_and_so_read_once() -> None:
+    record = Anchor((admitted(1, 1, "B", "s-1"),), 0.5, 0.2, 0.3)
+    given = [
+        messages(request, persona="", arguments=1, verbalised=True)
+        for request in (ask(0), ask(1, asks=True), ask(2, asks=True, anchor=record))
+    ]
+    opening, first, second = (prompt[1].content for prompt in given)
+    assert first.startswith(opening) and second.startswith(first)
+    said = first.removeprefix(opening)
+    assert all(field in said for field in ('"reasoning"', '"belief"', '"requests"'))
+    assert second.index("# Your replies") < second.index("# Record of round 1")
+    assert "Think first" in given[0][2].content and "Think first" not in given[1][2].content
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "states"),
+    [("local/qwen", "closed", False), ("local/qwen", "open", True), ("fake/hosted", "closed", True)],
+)
+def test_a_model_on_this_machine_is_not_made_to_write_what_its_probabilities_say(
+    name: str, kind: str, states: bool
+) -> None:
+    def reply(request: Request) -> Reply | str:
+        if request.schema is not None:
+            return answer()
+        return Reply(text="Den", logprobs=(Token("Den", -0.2, (("Den", -0.2), ("Z", -2.0), ("Ch", -5.0))),))
+
+    model = FakeModel(name, replies=reply)
+    said = turn(model, ask(1, question=replace(QUESTION, kind=kind)))
+    asked, *rest = model.history
+    assert asked.schema is not None and ("belief" in asked.schema.json["properties"]) == states
+    assert [request.max_tokens for request in rest] == ([] if states else [1])
+    assert max(said.belief, key=said.belief.__getitem__) == "dengue"
 
 
 def test_reasoning_is_on_record_and_reaches_neither_opponents_nor_judges() -> None:
@@ -617,7 +653,7 @@ def test_a_brief_reply_is_told_so_and_held_to_it() -> None:
             name: argument[name]["items"]["maxLength"] * argument[name]["maxItems"] for name in ("reasons", "opposing")
         }
         lengths |= {"claim": argument["claim"]["maxLength"], "reasoning": parts["reasoning"]["maxLength"]}
-        return sent.messages[-1].content, lengths | {"requests": parts["requests"]["maxItems"]}
+        return sent.messages[1].content, lengths | {"requests": parts["requests"]["maxItems"]}
 
     (told, full), (told_brief, brief) = asked(), asked(length=BRIEF)
     assert f"at most {FULL.words} words" in told and "list up to 4 things" in told

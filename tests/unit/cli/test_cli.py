@@ -477,7 +477,7 @@ def test_a_full_disk_exits_3_and_the_record_can_be_resumed(maci, files, monkeypa
     assert (ran.code, ran.out) == (3, "")
     assert "No space left on device" in ran.err
     monkeypatch.setattr(Transcript, "append", whole)
-    ran = maci("debate", "--resume", "--out", "run", "--json")
+    ran = maci("debate", "--resume", "--out", "run", "--panel", "panel.yaml", "--json")
     assert ran.code == 0
     assert json.loads(ran.out)["answer"] == "yes"
     assert maci("replay", "run").code == 0
@@ -498,7 +498,7 @@ def test_resume_after_a_cut_finishes_with_the_same_record(maci, files) -> None:
     path = files / "run" / "transcript.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole[: whole.rindex(b'"type":"scored"')])  # in the middle of the last score
-    ran = maci("debate", "--resume", "--out", "run", "--json")
+    ran = maci("debate", "--resume", "--out", "run", "--panel", "panel.yaml", "--json")
     assert ran.code == 0
     assert json.loads(ran.out)["answer"] == "yes"
     assert "cut short by a crash" in ran.err
@@ -887,3 +887,30 @@ def test_what_is_redacted_is_in_no_record_and_the_result_says_so(maci, tmp_path)
         json.loads(ran.out)["warnings"]
     )
     assert maci("debate", "c.yaml", "--redact", "colour").code == 2
+
+
+def test_hidden_findings_aliases_and_the_corpus_can_be_redacted_and_the_debate_resumed(maci, tmp_path) -> None:
+    folder = tmp_path / "CANARY-FOLDER"
+    folder.mkdir()
+    (folder / "CANARY-FILE.txt").write_text(
+        "Alpha hurts at night and swells.\n\nBeta burns in the morning.", encoding="utf-8"
+    )
+    assert maci("index", folder, "--out", "CANARY-INDEX").code == 0
+    (tmp_path / "c.yaml").write_text(
+        "question: Which?\ncontext: It hurts at night.\nhidden: {CANARY-FINDING: yes}\n"
+        "outcomes: {kind: closed, labels: [alpha, beta], aliases: {CANARY-ALIAS: alpha}}\n",
+        encoding="utf-8",
+    )
+    fields = [part for field in ("sources", "hidden", "aliases") for part in ("--redact", field)]
+    given = ("--corpus", "CANARY-INDEX")
+    ran = maci("debate", "c.yaml", *given, "--out", "o", "--json", "--force", *fields)
+    record = tmp_path / "o" / "transcript.jsonl"
+    assert ran.code == 0, ran.err
+    assert "CANARY" not in ran.out + ran.err + record.read_text()
+    lines = record.read_text().splitlines(keepends=True)
+    record.write_text("".join(lines[: len(lines) // 2]))  # broken off
+    ran = maci("debate", "--resume", "--out", "o", "--json")
+    assert ran.code == 2 and "Give --corpus again" in ran.err
+    ran = maci("debate", "--resume", "--out", "o", "--json", *given)
+    assert ran.code == 0, ran.err
+    assert "CANARY" not in ran.out + record.read_text()

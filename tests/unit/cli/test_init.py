@@ -332,6 +332,15 @@ def test_with_nothing_found_it_says_what_to_do_and_writes_nothing(maci) -> None:
     assert found["file"] is None
 
 
+def test_a_server_without_a_model_is_not_told_to_be_started(maci, monkeypatch) -> None:
+    with serving() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        ran = maci("init", "--yes")
+    assert "no model is loaded" in ran.out
+    assert "load a model in the server at 127.0.0.1" in ran.out
+    assert "start a local server" not in ran.out
+
+
 def test_models_that_are_named_are_written(maci, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     ran = maci(

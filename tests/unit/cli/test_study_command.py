@@ -31,9 +31,7 @@ def study(monkeypatch) -> Callable[..., None]:
 
     def make(reply=guess, **changes: object) -> None:
         Path("study.toml").write_text(toml(spec_data(**changes)), encoding="utf-8")
-        monkeypatch.setattr(
-            "maci.lab.study.worker.methods.build", lambda use, options: FakeMethod(options["name"], reply, [])
-        )
+        monkeypatch.setattr("maci.lab.study.worker.build", lambda use, options: FakeMethod(options["name"], reply, []))
 
     return make
 

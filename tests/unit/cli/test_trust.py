@@ -246,6 +246,22 @@ def test_a_panel_that_cannot_be_read_is_an_error_of_the_record() -> None:
         resumed(replace(record({}), table={"agents": 3}), PanelChoice(), find())
 
 
+@pytest.mark.parametrize(
+    ("changes", "named", "again"),
+    [
+        ({"corpus": "/etc"}, "the corpus '/etc'", {"corpus": Path("/etc")}),
+        ({"source": "corpus:/etc"}, "the source 'corpus:/etc'", {"source": "corpus:/etc"}),
+        ({"panel": "/etc/passwd"}, "the panel file '/etc/passwd'", {"panel": "/etc/passwd"}),
+    ],
+)
+def test_a_record_names_no_file_to_open(changes: dict[str, Any], named: str, again: dict[str, Any]) -> None:
+    opened = replace(record({}, (), "", "plan.acquire=1"), **{"table": None, "panel": "readers", **changes})
+    with pytest.raises(ConfigError, match=f"names what your own configuration does not: {named}"):
+        reseat(opened, PanelChoice())
+    resumed(opened, PanelChoice(**again), find())
+    resumed(opened, PanelChoice(trust_record=True), find())
+
+
 # --- a folder ---------------------------------------------------------------------------------------------------------------
 
 REFUSED = {

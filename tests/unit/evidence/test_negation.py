@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from maci.agents.library import taken_in
+from maci.evidence.intake import taken_in
 from maci.evidence.negation import polarity
 
 SAID = {

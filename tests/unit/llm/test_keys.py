@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from maci.errors import ConfigError, WrongKey
-from maci.llm.keys import Key, find_key, key_help, redact
+from maci.llm.keys import Key, find_key, key_help, redact, scrub
 
 SECRET = "sk-proj-Zx81kQpL0vTT93aa"
 posix = pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX")
@@ -175,3 +175,21 @@ def test_redact_knows_the_key_in_other_forms(form: str):
 def test_redact_leaves_other_words_alone():
     said = "The model `gpt-4o-mini` does not exist: max_tokens is 100, risk-averse task_key"
     assert redact(said, Key(SECRET)) == said
+
+
+@pytest.mark.parametrize("before", ["", "x", "xy", "xyz", "wxyz"])
+def test_a_secret_is_found_in_base32_wherever_it_begins(before: str) -> None:
+    secret = "sk-canary-4711"
+    coded = base64.b32encode(f"{before}{secret}{before}".encode()).decode()
+    for text in (coded, coded.lower()):
+        left = scrub(text, [secret])
+        assert "***" in left and len(left) < len(coded) - len(secret)
+
+
+@pytest.mark.parametrize("form", ["&#{0};", "&#x{0:x};", "&#0{0}", "\\u{0:04x}", "\\x{0:02x}"])
+def test_a_secret_is_found_where_its_letters_are_escaped(form: str) -> None:
+    secret = "sk-canary-4711"
+    every = "".join(form.format(ord(letter)) for letter in secret)
+    some = "".join(form.format(ord(letter)) if letter == "-" else letter for letter in secret)
+    assert scrub(f"a {every} b {some} c", [secret]) == "a *** b *** c"
+    assert scrub("sk&lowbar;canary&period;4711", ["sk_canary.4711"]) == "***"

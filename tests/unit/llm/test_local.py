@@ -319,6 +319,17 @@ def test_what_prompts_sent_together_have_in_common_is_read_once_and_copied(folde
     asyncio.run(main())
 
 
+def test_a_beginning_of_a_few_hundred_tokens_is_worth_sharing(folder: Path) -> None:
+    record = "The record of a round. " * 40
+
+    async def main() -> None:
+        async with opened(folder / "good.gguf", parallel=2) as local:
+            first, _ = await asyncio.gather(*(local.send(ask(f"{record}You are {a}.")) for a in "AB"))
+        assert "/slots/0?action=restore" in paths(first) or "/slots/1?action=restore" in paths(first)
+
+    asyncio.run(main())
+
+
 def test_what_all_places_have_read_already_is_not_read_and_copied_again(folder: Path) -> None:
     async def main() -> None:
         async with opened(folder / "good.gguf", parallel=2) as local:

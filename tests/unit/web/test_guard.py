@@ -190,3 +190,20 @@ def test_names_of_debates_do_not_lead_out_of_the_folder(tmp_path: Path, monkeypa
 
     with tables(monkeypatch):
         visit(inside, walk)
+
+
+def test_the_server_publishes_what_can_be_asked_of_it_to_who_may_ask(tmp_path: Path) -> None:
+    async def described(browser: Browser) -> None:
+        found = (await browser.get("/openapi.json")).json()
+        form = found["paths"]["/debates"]["post"]["requestBody"]["content"]["application/x-www-form-urlencoded"][
+            "schema"
+        ]
+        assert {"word", "question", "outcomes", "panel"} <= set(form["properties"]) and form["required"] == ["word"]
+        assert {"/v1/chat/completions", "/debates/{id}/hand", "/compare", "/"} <= set(found["paths"])
+
+    async def asked_for_the_token(browser: Browser) -> None:
+        answer = await browser.client.get("/openapi.json", follow_redirects=False)
+        assert answer.status_code == 303 and answer.headers["location"].startswith("/sign-in")
+
+    visit(tmp_path, described)
+    visit(tmp_path, asked_for_the_token, token=TOKEN)

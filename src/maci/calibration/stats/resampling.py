@@ -202,12 +202,25 @@ def _left_out(statistic: Statistic, n: int, units: list[Indices] | None) -> Vect
         return np.array([np.nan])
     if blocks is None:
         assert units is not None
-        return np.array([statistic(np.delete(np.arange(n), rows)[None])[0] for rows in units])
+        return _left_out_unequal(statistic, n, units)
     found, rest, step = np.empty(size), np.arange(size - 1), max(1, CELLS // n)
     for first in range(0, size, step):
         gone = np.arange(first, min(size, first + step))[:, None]
         kept = rest + (rest >= gone)
         found[first : first + len(gone)] = statistic(blocks[kept].reshape(len(gone), -1))
+    return found
+
+
+def _left_out_unequal(statistic: Statistic, n: int, units: list[Indices]) -> Vector:
+    """The jackknife by groups of unequal sizes: those of one size leave equally many rows, and are left out together."""
+    found, sizes = np.empty(len(units)), np.array([len(rows) for rows in units])
+    for size in np.unique(sizes).tolist():
+        alike, step = np.flatnonzero(sizes == size), max(1, CELLS // n)
+        for first in range(0, len(alike), step):
+            some = alike[first : first + step]
+            kept = np.ones((len(some), n), dtype=bool)
+            kept[np.arange(len(some))[:, None], np.stack([units[i] for i in some])] = False
+            found[some] = statistic(np.nonzero(kept)[1].reshape(len(some), n - size))
     return found
 
 

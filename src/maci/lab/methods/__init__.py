@@ -53,6 +53,8 @@ def _debate(
     def make(settings: Mapping[str, Any] | None = None, name: str = name) -> Method:
         from maci.config import Config
 
+        if settings is not None and not isinstance(settings, Mapping):
+            raise ConfigError(f"method {name!r}: set is {settings!r:.60}: it must be a table of settings and values")
         merged = {**own, **(settings or {})}
         changed(Config(), merged)  # refuses what no debate could use
         return kind(merged, name)

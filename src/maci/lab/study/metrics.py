@@ -122,11 +122,20 @@ def _against(p: Mapping[str, float], answer: str, gold: str) -> dict[str, Any]:
         "top3": top3,
         "rank": rank,
         "reciprocal_rank": 0.0 if rank is None else 1 / rank,
-        "p_gold": p_gold,
-        "brier": math.fsum([x * x for x in values]) - p_gold**2 + (1 - p_gold) ** 2,
         "brier_top": (p[answer] - correct) ** 2,
-        "nll": -math.log(max(p_gold, FLOOR)),
+        **losses(p, gold),
     }
+
+
+def losses(p: Mapping[str, float], gold: str) -> dict[str, Any]:
+    """What a distribution loses by the truth: p_gold, Brier score and NLL, as fields of :class:`ScoredAnswer`.
+
+    >>> losses({"a": 0.5, "b": 0.5}, "a")["brier"]
+    0.5
+    """
+    p_gold = p.get(gold, 0.0)
+    brier = math.fsum([x * x for x in p.values()]) - p_gold**2 + (1 - p_gold) ** 2
+    return {"p_gold": p_gold, "brier": brier, "nll": -math.log(max(p_gold, FLOOR))}
 
 
 def leads(belief: Mapping[str, float], gold: str | None) -> bool:

@@ -24,9 +24,9 @@ from maci.config import Budget, Config, unplanned
 from maci.errors import BadReply, BudgetError, ConfigError, InputError, MissingExtra, is_fatal, said
 from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.span import CaseEvidence
-from maci.lab import methods
 from maci.lab.datasets import RecordedTurn, Task, TaskItem, find, load, load_own
 from maci.lab.datasets.files import digest
+from maci.lab.methods import build
 from maci.lab.methods.maci import changed
 from maci.lab.methods.method import Bench, Method, MethodAnswer, Setting, Unfit
 from maci.lab.study.learning import LESSONS, Course, DevLesson, course, learn, learn_stages
@@ -161,7 +161,7 @@ class Worker:
         methods = {
             name: (
                 PlannedMethod(name=name, use=own.use, of=own.label, each=own.each, options=options),
-                methods.build(own.use, options),
+                build(own.use, options),
             )
             for own in self.study.spec.methods
             for name, options in own.expand(agents).items()

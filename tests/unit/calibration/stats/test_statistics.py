@@ -131,13 +131,23 @@ def test_undefined_ratios_of_sums_are_left_out_and_counted_as_in_general():
     assert bootstrap_sums(ratio_sums([0.4], np.ones(len([0.4]))), Draws()).how == "point: no resample differs"
 
 
-@pytest.mark.parametrize("cells", [("_KEPT", 0), ("_AT_ONCE", 64), ("resampling.CELLS", 100)])
+@pytest.mark.parametrize("cells", [("_KEPT", 0), ("_READY", 0), ("resampling.CELLS", 100)])
 def test_however_few_resamples_are_held_at_once_the_sums_are_the_same(monkeypatch, cells):
     x = rng(3).integers(0, 9, (30, 2)).astype(float)
     whole = Draws(5, 500).sums(x)
     monkeypatch.setattr(f"maci.calibration.stats.sums.{cells[0]}", cells[1])
     some = Draws(5, 500)
     assert (some.sums(x) == whole).all() and (some.sums(x) == whole).all()
+
+
+@pytest.mark.parametrize("values", [np.arange(40.0), np.arange(40.0) / 7, np.full(40, 2.0**20)])
+def test_sums_are_those_of_the_drawn_cases_in_whichever_precision(values):
+    """Whole numbers are multiplied in single precision: what would not be exact there is not."""
+    draws, cases = rng(5).integers(0, 40, (300, 40)), values[:, None]
+    assert Draws(5, 300).sums(cases).ravel().tolist() == pytest.approx(values[draws].sum(axis=1).tolist(), rel=1e-14)
+    whole = values % 1 == 0
+    if whole.all():
+        assert Draws(5, 300).sums(cases).ravel().tolist() == values[draws].sum(axis=1).tolist()
 
 
 def test_bca_is_not_the_percentile_interval_on_skewed_data():

@@ -19,7 +19,7 @@ from maci.lab.study.report import ReportSettings, build_report
 from maci.lab.study.report.arena import arenas, scored
 from maci.lab.study.report.compare import adjusted, compare_all, in_words
 from maci.lab.study.report.estimates import Estimates
-from maci.lab.study.report.gather import join
+from maci.lab.study.report.gather import condensed, join
 from maci.lab.study.study import Meta, PlannedMethod, Row
 from maci.llm.usage import Usage
 from maci.render.report import Cell, Report, Table, show
@@ -27,6 +27,37 @@ from report_helpers import answers, belief, meta_of, row, study
 
 FAST = ReportSettings(resamples=200)
 CLINICAL = {"toy": "symptom2disease"}
+
+
+def test_what_is_left_out_of_a_course_while_reading_changes_no_figure():
+    tied = {"a": 0.4, "b": 0.4, "c": 0.1, "d": 0.1}
+    steps = [
+        {"belief": belief("b", 0.4), "d": 0.5, "beliefs": {"x": belief("a"), "y": tied, "z": belief("b")}},
+        {"belief": tied, "d": 0.1, "beliefs": {"x": belief("b"), "y": belief("b"), "z": belief("b")}},
+    ]
+    rows = [*answers("maci", "++-+-", course=steps), *answers("maci", "+-+", part="dev", course=steps)]
+    rows += answers("average", "+-+--", course=steps[:1])
+    short = [condensed(row) for row in rows]
+    assert len(short[0].course[0].beliefs["x"]) == 1 and len(short[0].course[0].beliefs["y"]) == 2  # a tie remains
+    assert not any(row.course for row in short if row.part == "dev")
+    assert build_report(study(short, ["maci", "average"]), FAST) == build_report(study(rows, ["maci", "average"]), FAST)
+    scale = {"positions": {"a": 0.0, "b": 1.0, "c": 2.0, "d": 3.0}}
+    ordered = row("maci", "one", "a", course=steps, **scale)
+    assert condensed(ordered) == ordered  # distances need every outcome
+
+
+def test_frontier_is_what_no_other_beats_for_as_many_tokens():
+    cost = {
+        "cheap": (10, "++--"),
+        "worse": (20, "+---"),
+        "good": (30, "+++-"),
+        "maci": (40, "++--"),
+        "best": (50, "++++"),
+    }
+    rows = [one for name, (n, said) in cost.items() for one in answers(name, said, usage=Usage(prompt=n))]
+    names = [PlannedMethod(name=name, use="average" if name != "maci" else name, of=name) for name in cost]
+    chart = next(c for c in build_report(study(rows, names), FAST).sections[0].charts if c.key == "scatter")
+    assert {s.name for s in chart.series if not s.quiet} == {"cheap", "good", "best", "maci"}  # and the reference
 
 
 def table(report: Report, key: str, section: int = 0) -> Table:
@@ -182,13 +213,13 @@ def test_the_other_way_round_it_is_a_loss():
     assert compared("+" * 10 + "-" * 20, "+" * 30).verdict == "lost to"
 
 
-def test_a_gain_on_few_cases_cannot_be_told_from_chance():
+def test_a_gain_on_few_cases_is_not_significant():
     # four of four discordant cases for us: p = 0.125
     found = compared("++++++++", "++++----")
     assert found.mcnemar.p == pytest.approx(0.125)
     assert found.accuracy.low > 0
-    assert found.verdict == "cannot be told from"
-    assert "maci cannot be told from average (+50 points" in in_words(found)
+    assert found.verdict == "no significant difference from"
+    assert "maci shows no significant difference from average (+50 points" in in_words(found)
     assert in_words(found).endswith(
         "The interval leaves out 0, but p, adjusted for all tests of the study, is not below 0.05."
     )
@@ -258,9 +289,9 @@ def test_the_report_begins_with_whether_debate_was_worth_it():
     # 4 of 200 cases for us: p = 2 / 2⁴, twice as many tokens
     said = verdict("+" * 104 + "-" * 96, "+" * 100 + "-" * 100)
     assert said.startswith(
-        "Not shown to pay on made: toy (200 cases): average scored 50.0 %, maci 52.0 %; a difference of 2.0 "
+        "Not shown to pay on made: toy (200 cases): average scored 50.0 %, maci 52.0 %; no significant difference (2.0 "
     )
-    assert "could be chance. The interval leaves out 0, but p" in said and "maci used 2.0 × the tokens." in said
+    assert "adjusted p = 0.125). The interval leaves out 0, but p" in said and "maci used 2.0 × the tokens." in said
     saved = verdict("+" * 104 + "-" * 96, "+" * 100 + "-" * 100, tokens=4000)
     assert (
         saved.startswith("Saved tokens on made: toy (200 cases), no more: ") and "maci used 0.25 × the tokens" in saved
@@ -275,7 +306,10 @@ def test_with_few_cases_the_headline_says_what_cannot_be_seen():
         "Not shown to pay on made: toy, too few cases to tell: with 20 cases differences below about 30 points cannot be seen. "
     )
     assert "with 4 cases no difference at all can be seen" in verdict("+-+-", "+-++")
-    assert "average scored 100 %, maci 100 %; no difference was seen [−16, +16]. " in verdict("+" * 20, "+" * 20)
+    assert (
+        "average scored 100 %, maci 100 %; no significant difference (0 points [−16, +16], adjusted p = 1.000). "
+        in verdict("+" * 20, "+" * 20)
+    )
     # 40 cases, 10 for each side: an interval of more than ±10 points
     assert "too few cases to tell: with 40 cases differences below about " in verdict(
         "+" * 20 + "-" * 20, "+" * 10 + "-" * 20 + "+" * 10
@@ -292,7 +326,10 @@ def test_the_headline_names_everybody_better_without_debate_and_what_was_not_run
     rows += answers("weighted_average", "+" * 40, belief=unsure, usage=Usage(prompt=10))
     said = build_report(study(rows, ["average", "weighted_average", "maci"]), FAST).verdict[1]
     assert "Better probabilities without debate (Brier): average." in said
-    assert "Of 2 that cannot be told from maci, weighted_average is the cheapest: maci used 100 × its tokens." in said
+    assert (
+        "Of 2 methods with no significant difference from maci, weighted_average is the cheapest: maci used 100 × its tokens."
+        in said
+    )
     assert said.endswith("Usual baselines that were not run: single, majority_vote.")
     rows = answers("maci", "-" * 40) + answers("average", "+" * 40) + answers("single", "+" * 39 + "-")
     said = build_report(study(rows, ["average", "single", "maci"]), FAST).verdict[1]
@@ -341,7 +378,7 @@ def asked_of(reference: str, pattern: Mapping[str, str], tokens: Mapping[str, in
 def test_a_reference_without_debate_is_asked_about_itself():
     good, bad = "+" * 60, "-" * 60
     question, answer = asked_of("weighted_average", {"weighted_average": good, "average": bad, "maci": bad})
-    assert question == "Was weighted_average worth it here?"
+    assert question == "Was weighted_average worth it here? Yes."
     assert answer.startswith("Paid on made: toy (60 cases): average scored 0 %, weighted_average 100 %; ")
     assert answer.endswith(" Against debate, it beat maci. Usual baselines that were not run: single, majority_vote.")
     _, answer = asked_of("weighted_average", {"weighted_average": bad, "average": good, "maci": good})
@@ -353,7 +390,7 @@ def test_a_reference_without_debate_is_asked_about_itself():
     assert "weighted_average used 3.3 × the tokens" in answer
     _, answer = asked_of("average", {"average": "+-+-", "maci": "+-++"})
     assert "no other method without debate was run on the same cases, so whether average was worth it" in answer
-    assert " Against debate, it cannot be told from maci. " in answer
+    assert " Against debate, it shows no significant difference from maci. " in answer
 
 
 def test_the_question_stands_also_where_nothing_is_scored():
@@ -370,12 +407,14 @@ def test_studies_with_different_references_are_asked_about_both():
         for name, reference in (("one", "maci"), ("two", "weighted_average"))
     ]
     report = build_report(join([(m.spec.name, m, rows) for m in metas]), FAST)
-    assert report.verdict[0] == "Was debate or weighted_average worth it here?"
+    assert report.verdict[0] == (
+        "Was debate or weighted_average worth it here? Not shown: one: toy. Not known: two: toy."
+    )
 
 
 def test_debate_has_to_be_better_than_the_weighted_openings():
     question, answer = asked_of("maci", {"maci": "-" * 30, "weighted_average": "+" * 30})
-    assert question == "Was debate worth it here?"
+    assert question == "Was debate worth it here? No."
     assert answer.startswith("Did not pay on made: toy (30 cases): weighted_average scored 100 %, maci 0 %; ")
 
 
@@ -444,7 +483,7 @@ def test_ablations_show_the_drop():
     assert cell(found, "no_q_gate", "drop").value == 0.25
     # always 0.7 sure: ECE |0.7 − 1| with the part, |0.7 − 0.75| without
     assert cell(found, "no_q_gate", "ece_rise").value == pytest.approx(-0.25)
-    assert cell(found, "no_q_gate", "verdict").value == "no difference shown"
+    assert cell(found, "no_q_gate", "verdict").value == "no significant difference"
     assert show(cell(found, "paper: No Q gate", "drop")) == "+5.2"
 
 

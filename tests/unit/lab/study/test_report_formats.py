@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from maci.calibration.stats import Estimate, estimate
 from maci.cli.app import app
 from maci.lab.study.learning import DevLesson
-from maci.lab.study.report import FORMATS, ReportSettings, build_report, render
+from maci.lab.study.report import FORMATS, ReportSettings, build_report, for_page, render
 from maci.lab.study.report.gather import join
 from maci.lab.study.report.render import CSV_COLUMNS, on_terminal
 from maci.lab.study.store import SqliteStore
@@ -26,7 +26,7 @@ from maci.llm.usage import Usage
 from maci.render.latex import escape
 from maci.render.report import Cell, Chart, Point, Series, number, show
 from maci.render.svg import draw
-from page_helpers import Reader
+from page_helpers import Reader, check_page
 from report_helpers import answers, belief, meta_of, study
 
 NASTY = 'a_b & 50% {x} <script>alert(1)</script> | $^~\\ "中" [y](http://z)'
@@ -95,6 +95,33 @@ def test_every_figure_is_in_the_text(report, format):
 )
 def test_digits_follow_the_width_of_the_interval(cell, written):
     assert show(cell) == written
+
+
+# the page
+
+
+def test_a_page_shows_a_line_for_each_method_and_folds_the_rest(report):
+    page = for_page(report)
+    first, *rest = page.sections[0].tables
+    assert first.key == "methods" and not first.folded and all(table.folded for table in rest)
+    assert [t.key for t in rest] == [*(t.key for t in report.sections[0].tables), "sentences"]  # nothing is lost
+    accuracy = [line.cells[0].value for line in first.lines]
+    assert accuracy == sorted(accuracy, reverse=True) and len(accuracy) == 4
+    assert page.sections[0].verdicts == (report.verdict[1].replace("made: ", ""),)
+    words = {line.name: line.cells[3].value for line in first.lines}
+    assert words["maci"] == "reference" and words["majority_vote"] == "not significant"
+    main = next(t for t in rest if t.key == "main")
+    assert first.cell("maci", "acc1") == main.cell("maci", "acc1")
+
+
+def test_what_is_folded_becomes_elements_when_it_is_opened_and_is_no_text_of_a_script(report):
+    written = render(report, "html")
+    inside = re.findall(r"<noscript>(.*?)</noscript>", written, re.S)
+    assert len(inside) == len(for_page(report).sections[0].tables) - 1 + sum(
+        table.folded for table in for_page(report).tables
+    )
+    assert all("<noscript" not in part and "<script" not in part for part in inside)
+    check_page(written)
 
 
 # LaTeX
@@ -166,7 +193,7 @@ def test_html_can_be_read_without_seeing(report):
     page.feed(render(report, "html"))
     ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
-    pictures = [attrs for tag, attrs in page.tags if tag == "svg"]
+    pictures = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("aria-hidden") != "true"]
     assert len(pictures) >= 6
     for attrs in pictures:
         assert attrs["role"] == "img"
@@ -335,7 +362,7 @@ def test_the_command_prints_every_format(folder):
         assert result.exit_code == 0, result.output
         assert "maci" in result.stdout
     assert json.loads(call(folder, "--json").stdout)["title"] == "made"
-    assert call(folder).stdout.startswith("made\nWas debate worth it here?\n")
+    assert call(folder).stdout.startswith("made\nWas debate worth it here? Not shown.\n")
 
 
 def test_the_command_writes_a_file_byte_for_byte_the_same_twice(folder, tmp_path):

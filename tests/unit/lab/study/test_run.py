@@ -39,7 +39,7 @@ def fakes(monkeypatch) -> Callable[..., list[tuple[str, str, int]]]:
         def build(use: str, options: Any) -> FakeMethod:
             return FakeMethod(options["name"], replies.get(use, guess), asked)
 
-        monkeypatch.setattr("maci.lab.study.worker.methods.build", build)
+        monkeypatch.setattr("maci.lab.study.worker.build", build)
         return asked
 
     return put

@@ -2,7 +2,7 @@
 
 from maci.lab.study.report.build import ReportSettings, build_report
 from maci.lab.study.report.gather import gather
-from maci.lab.study.report.render import FORMATS, render
+from maci.lab.study.report.render import FORMATS, for_page, render
 from maci.render.report import Report
 
-__all__ = ["FORMATS", "Report", "ReportSettings", "build_report", "gather", "render"]
+__all__ = ["FORMATS", "Report", "ReportSettings", "build_report", "for_page", "gather", "render"]

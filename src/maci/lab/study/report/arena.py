@@ -12,8 +12,8 @@ import numpy as np
 
 from maci.calibration.temperature import Softening, fit_softening
 from maci.lab.methods import entries
-from maci.lab.study.metrics import ScoredAnswer, score
-from maci.lab.study.report.gather import Gathered
+from maci.lab.study.metrics import ScoredAnswer, losses, score
+from maci.lab.study.report.gather import Gathered, leading
 from maci.lab.study.study import PlannedMethod, Row
 from maci.moderator.harm import majority
 
@@ -59,16 +59,13 @@ class Place(NamedTuple):
         return CaseId(self.data, self.item)
 
 
-_TIE = 1e-9
-
-
 def lead(p: Mapping[str, float]) -> str | None:
     """The leading outcome; none of equals.
 
     >>> lead({"a": 0.2, "b": 0.8}), lead({"a": 0.5, "b": 0.5})
     ('b', None)
     """
-    first, *others = (y for least in [max(p.values()) - _TIE] for y, x in p.items() if x >= least)
+    first, *others = leading(p)
     return None if others else first
 
 
@@ -94,31 +91,31 @@ class Answered:
             if agent in before
         ]
 
-    @property
+    @cached_property
     def tokens(self) -> int:
         """Of agents and judges."""
         return self.row.usage.tokens + self.row.judge_usage.tokens
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Picked:
     """Some answers of a method, in the order of their cases."""
 
     places: tuple[Place, ...]
     answers: tuple[Answered, ...]
 
-    @property
+    @cached_property
     def cases(self) -> list[CaseId]:
         """The case of each."""
         return [place.case for place in self.places]
 
-    @property
+    @cached_property
     def scored(self) -> list[ScoredAnswer]:
         """What each scored."""
         return [answer.scored for answer in self.answers]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Entrant:
     """A method with its answers."""
 
@@ -132,10 +129,20 @@ class Entrant:
     chosen: tuple[str, ...] = ()
     """Best on dev: who was chosen, for each data set and seed."""
 
-    def picked(self, keep: Callable[[Answered], bool] = lambda answer: True) -> Picked:
-        """Its answers, or some of them."""
-        places = tuple(place for place in sorted(self.answers) if keep(self.answers[place]))
+    @cached_property
+    def all(self) -> Picked:
+        """Its answers."""
+        places = tuple(sorted(self.answers))
         return Picked(places, tuple(self.answers[place] for place in places))
+
+    def picked(self, keep: Callable[[Answered], bool] | None = None) -> Picked:
+        """Its answers, or some of them."""
+        if keep is None:
+            return self.all
+        kept = [i for i, answer in enumerate(self.all.answers) if keep(answer)]
+        if len(kept) == len(self.all.answers):
+            return self.all
+        return Picked(tuple(self.all.places[i] for i in kept), tuple(self.all.answers[i] for i in kept))
 
     @property
     def best(self) -> bool:
@@ -192,16 +199,9 @@ def scored(row: Row, calibration: Softening) -> ScoredAnswer:
     if row.gold is None or calibration.plain:
         return plain
     soft = calibration.apply(row.belief)
-    there = score(soft, row.gold)
     confidence = soft[plain.answer]  # of equals the first, as before
-    return replace(
-        plain,
-        confidence=confidence,
-        p_gold=there.p_gold,
-        brier=there.brier,
-        brier_top=(confidence - float(plain.correct is True)) ** 2,
-        nll=there.nll,
-    )
+    top = (confidence - float(plain.correct is True)) ** 2
+    return replace(plain, confidence=confidence, brier_top=top, **losses(soft, row.gold))
 
 
 def _answered(row: Row) -> bool:

@@ -20,7 +20,7 @@ from maci.lab.study.report.compare import Comparison, adjusted, compare_all, in_
 from maci.lab.study.report.conditions import agreement_table, free_table, group_table, quality_table, variant_table
 from maci.lab.study.report.course import crit_table, flip_table, round_table, signal_tables, trend_table
 from maci.lab.study.report.estimates import Estimates
-from maci.lab.study.report.gather import Gathered
+from maci.lab.study.report.gather import Gathered, uncollected
 from maci.lab.study.report.harm import harm_table, hollow_table, rollback_table, seat_table
 from maci.lab.study.report.main import compute_table, difference_table, main_table, overview
 from maci.lab.study.report.ordered import article_table, distance_table, mitigation_table, ordered_table, ordered_words
@@ -42,6 +42,7 @@ class ReportSettings:
     resamples: int | None = None
 
 
+@uncollected()
 def build_report(
     studies: Sequence[Gathered], settings: ReportSettings | None = None, watch: Callable[[str], None] = lambda _: None
 ) -> Report:
@@ -204,7 +205,8 @@ def _verdict(
     question = _question(fought, studies, references)
     if not fought:
         return (f"{question} There is no scored answer yet, so nothing can be said.",)
-    found = [question, *(worth_it(arena, some) for _, arena, some in fought)]
+    said = [worth_it(arena, some) for _, arena, some in fought]
+    found = [f"{question} {_answer([arena for _, arena, _ in fought], said)}", *said]
     scored = {(study.label, data) for study, arena, _ in fought for data in arena.data}
     found += [
         f"Not known on {data if data == study.label else f'{study.label}: {data}'}: no scored test answer yet, so nothing can be said."
@@ -216,6 +218,30 @@ def _verdict(
     if left:
         found.append(f"{left} planned answers are missing: this is the state of an unfinished study.")
     return tuple(found)
+
+
+_WORTH = {
+    "Paid": ("Yes", "Yes, on every data set"),
+    "Saved": ("It saved tokens", "It saved tokens on every data set"),
+    "Not shown": ("Not shown", "Not shown on any data set"),
+    "Did not": ("No", "No, on no data set"),
+    "Not known": ("Not known", "Not known on any data set"),
+}
+"""How a sentence of :func:`worth_it` begins → the answer for one data set, and for several alike."""
+
+
+def _answer(arenas: Sequence[Arena], said: Sequence[str]) -> str:
+    """The answer on all data sets as one sentence."""
+    by: dict[str, list[str]] = {}
+    several = len({arena.data for arena in arenas}) < len(arenas)  # studies of the same data
+    for arena, sentence in zip(arenas, said, strict=True):
+        begins = next(begins for begins in _WORTH if sentence.startswith(begins))
+        own = "all together" if len(arena.data) > 1 else arena.data[0]
+        by.setdefault(begins, []).append(arena.title if several else own)
+    if len(by) == 1:
+        alone, alike = _WORTH[next(iter(by))]
+        return f"{alone if len(arenas) == 1 else alike}."
+    return " ".join(f"{_WORTH[begins][0]}: {'; '.join(names)}." for begins, names in by.items())
 
 
 def _facts(studies: Sequence[Gathered], estimates: Estimates) -> tuple[tuple[str, str], ...]:

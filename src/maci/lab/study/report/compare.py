@@ -22,7 +22,8 @@ WIDE = 0.10
 DISCORDANT = 6
 """So many cases must differ, all in one direction, for an exact McNemar test to reach 0.05: 2 / 2⁶ = 0.03."""
 
-Verdict = Literal["beat", "cannot be told from", "lost to", "cannot be compared with"]
+Verdict = Literal["beat", "no significant difference from", "lost to", "cannot be compared with"]
+ALIKE: Verdict = "no significant difference from"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class Comparison:
             return "cannot be compared with"
         if self.p < FDR and self.accuracy.clear:
             return "beat" if self.accuracy.value > 0 else "lost to"
-        return "cannot be told from"
+        return ALIKE
 
     @property
     def probabilities(self) -> Literal["better", "worse", ""]:
@@ -146,12 +147,15 @@ def in_words(c: Comparison) -> str:
     difference = estimate(c.accuracy, "points")
     interval = show(difference).partition(" ")[2]
     tokens = "" if c.tokens is None else f", at {show(number(c.tokens, 'ratio'))} the tokens"
-    head = f"On these {c.cases} cases {c.reference} {c.verdict} {c.other}"
-    if c.verdict == "cannot be told from":
-        said = f"{head} ({show_value(difference)} points {interval}, {_p(c.p)}){tokens}.{_half_shown(c)}"
+    on = f"On these {c.cases} cases"
+    if c.verdict == ALIKE:
+        said = (
+            f"{on} {c.reference} shows {ALIKE} {c.other} ({show_value(difference)} points {interval}, {_p(c.p)}){tokens}."
+            f"{_half_shown(c)}"
+        )
     else:
         size = Cell(value=abs(c.accuracy.value), low=c.accuracy.low, high=c.accuracy.high, kind="share")
-        said = f"{head} by {show_value(size)} points {interval}, {_p(c.p)}{tokens}."
+        said = f"{on} {c.reference} {c.verdict} {c.other} by {show_value(size)} points {interval}, {_p(c.p)}{tokens}."
     if c.probabilities:
         said += f" Its probabilities are {c.probabilities}: Brier {show(estimate(c.brier, 'signed'))}, {_p(c.p_brier)}."
     return said
@@ -185,7 +189,7 @@ def worth_it(arena: Arena, found: Sequence[Comparison]) -> str:
         return f"Not known on {where}: {none}, so whether {what} was worth it cannot be said.{after}"
     lost = [c for c in baselines if c.verdict == "lost to"]
     beaten = [c for c in baselines if c.verdict == "beat"]
-    open_ = [c for c in baselines if c.verdict == "cannot be told from"]
+    open_ = [c for c in baselines if c.verdict == ALIKE]
     cheaper = [c for c in open_ if c.tokens is None or c.tokens >= 1]
     main = min(lost or cheaper or beaten or open_, key=lambda c: (c.accuracy.value, c.other))
     at = f"{where} ({main.cases} cases)"
@@ -202,7 +206,7 @@ def worth_it(arena: Arena, found: Sequence[Comparison]) -> str:
     joint = "." if head.endswith("seen") else ":"
     beat = f" {main.reference} beat {_names(beaten)}." if beaten and beaten != [main] else ""
     if main in beaten and open_:
-        beat += f" It cannot be told from {_names(open_)}, for fewer tokens."
+        beat += f" It shows {ALIKE} {_names(open_)}, for fewer tokens."
     few = f" With {main.cases} cases, how large it is stays uncertain." if main.few and main not in open_ else ""
     return f"{head}{joint} {_scores(main, few)}{beat}{_cheapest(open_, main)}{_better(found, main)}{after}"
 
@@ -220,11 +224,10 @@ def _scores(c: Comparison, few: str) -> str:
     digits = 0 if c.half >= 0.02 else 1  # tables have more
     theirs, ours, size = (f"{100 * x:.{digits}f}" for x in (c.theirs, c.ours, abs(c.accuracy.value)))
     low, high = (signed(100 * x, digits) for x in (c.accuracy.low, c.accuracy.high))
-    gap = f"a difference of {size} points [{low}, {high}]"
-    open_ = c.verdict == "cannot be told from"
-    said = f"{gap} could be chance.{_half_shown(c)}" if open_ else f"{gap}, {_p(c.p)}.{few}"
-    if c.accuracy.value == 0:
-        said = f"no difference was seen [{low}, {high}]."
+    gap = f"{size} points [{low}, {high}], {_p(c.p)}"
+    said = (
+        f"no significant difference ({gap}).{_half_shown(c)}" if c.verdict == ALIKE else f"a difference of {gap}.{few}"
+    )
     cost = (
         f" What {c.other} used was not recorded."
         if c.tokens is None
@@ -243,13 +246,13 @@ def _times(ratio: float) -> str:
 
 
 def _cheapest(found: Sequence[Comparison], main: Comparison) -> str:
-    """Of those that cannot be told from the reference, where there are several."""
+    """Of those that do not differ significantly from the reference, where there are several."""
     known = [c for c in found if c.tokens is not None]
     if len(found) < 2 or not known:
         return ""
     c = max(known, key=lambda c: (c.tokens or 0.0, c.other))
     more = "" if c is main else f": {c.reference} used {_times(c.tokens or 0.0)} its tokens"
-    return f" Of {len(found)} that cannot be told from {c.reference}, {c.other} is the cheapest{more}."
+    return f" Of {len(found)} methods with {ALIKE} {c.reference}, {c.other} is the cheapest{more}."
 
 
 def _better(found: Sequence[Comparison], main: Comparison) -> str:
@@ -270,11 +273,8 @@ def _not_run(arena: Arena) -> str:
 def _against_debates(found: Sequence[Comparison]) -> str:
     """How a reference without debate did against those that debate."""
     some = [c for c in found if c.debates and not c.member and c.cases]
-    said = [
-        f"{v} {_names(by)}"
-        for v in ("beat", "cannot be told from", "lost to")
-        if (by := [c for c in some if c.verdict == v])
-    ]
+    verbs: dict[Verdict, str] = {"beat": "beat", ALIKE: f"shows {ALIKE}", "lost to": "lost to"}
+    said = [f"{verb} {_names(by)}" for v, verb in verbs.items() if (by := [c for c in some if c.verdict == v])]
     return f" Against debate, it {', '.join(said)}." if said else ""
 
 

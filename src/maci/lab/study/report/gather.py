@@ -6,15 +6,34 @@ must be the same in both. Answers of different studies are never pooled or teste
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from maci.errors import CheckFailed, InputError
 from maci.lab.study.learning import DevLesson
 from maci.lab.study.store import FILE, conflict, open_store
 from maci.lab.study.study import Meta, Row, RowKey, differences
+
+TIE = 1e-9
+"""Probabilities no further apart are equal."""
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No search for reference cycles meanwhile: rows have none, and going through millions of objects again and again takes longer
+    than making them.
+    """
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +53,7 @@ class Gathered:
         return tuple(key for key in self.planned if key not in self.rows)
 
 
+@uncollected()
 def gather(folders: Sequence[Path], url: str | None = None) -> tuple[Gathered, ...]:
     """The studies of results folders, in the order given; of the database at ``url`` those of the folders' names."""
     if not folders:
@@ -45,8 +65,35 @@ def gather(folders: Sequence[Path], url: str | None = None) -> tuple[Gathered, .
         with open_store(folder, url, name=folder.resolve().name, make=False) as store:
             if (meta := store.meta()) is None:
                 raise InputError(f"{store.where} has no study yet: `maci study run SPEC.toml` begins one")
-            found.append((folder.resolve().name, meta, list(store.rows())))
+            rows = store.rows() if len(folders) > 1 else map(condensed, store.rows())
+            found.append((folder.resolve().name, meta, list(rows)))
     return join(found)
+
+
+def condensed(row: Row) -> Row:
+    """A row with as much of its course as reports use: what leads after each round, of the test part; all of it on a scale.
+
+    The course is nine tenths of a row. Equals stay together, so that a tie remains one (:func:`~.arena.lead`).
+    """
+    if not row.course or row.positions:
+        return row
+    if row.part == "dev":
+        return row.model_copy(update={"course": ()})
+    course = tuple(
+        replace(step, belief=leading(step.belief), beliefs={agent: leading(p) for agent, p in step.beliefs.items()})
+        for step in row.course
+    )
+    return row.model_copy(update={"course": course})
+
+
+def leading(p: Mapping[str, float]) -> dict[str, float]:
+    """The outcomes that nothing is ahead of by more than rounding.
+
+    >>> leading({"a": 0.2, "b": 0.4, "c": 0.4})
+    {'b': 0.4, 'c': 0.4}
+    """
+    least = max(p.values()) - TIE
+    return {y: x for y, x in p.items() if x >= least}
 
 
 def _refuse_parent(folder: Path) -> None:
@@ -80,6 +127,8 @@ def join(found: Sequence[tuple[str, Meta, Sequence[Row]]]) -> tuple[Gathered, ..
         planned = dict.fromkeys(key for _, plan, _ in entries for key in plan.keys())  # noqa: SIM118 - not a mapping
         methods = {data: some for _, plan, _ in entries for data, some in plan.methods.items()}
         merged = meta.model_copy(update={"methods": methods, "learnt": _learnt(entries)})
+        if len(entries) > 1:
+            rows = {key: condensed(row) for key, row in rows.items()}
         studies.append(Gathered(label=label, meta=merged, rows=dict(sorted(rows.items())), planned=tuple(planned)))
     return tuple(studies)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from maci.calibration.stats import FDR, estimate
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Answered, Arena, Entrant
+from maci.lab.study.report.compare import ALIKE as ALIKE_IN_ACCURACY
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import ALIKE, Estimates, point
 from maci.lab.study.report.parts import by_method, line_of, printed_line, table, widened
@@ -156,12 +157,24 @@ def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
         key="scatter",
         kind="scatter",
         title="Accuracy and tokens",
-        about="Each method's share of right answers, with its 95 % interval, over its mean tokens per case.",
+        about="Each method's share of right answers, with its 95 % interval, over its mean tokens per case. Named: methods that no "
+        "other is better than at as many tokens or fewer.",
         x="tokens per case",
         y="Acc@1 %",
-        series=tuple(points),
+        series=_frontier(points),
     )
     return replace(main, notes=tuple(notes)), chart
+
+
+def _frontier(points: Sequence[Series]) -> tuple[Series, ...]:
+    """Methods that another is better than at no more tokens are drawn without their names; never the reference."""
+    best: float | None = None
+    ahead = set()
+    for series in sorted(points, key=lambda s: (s.points[0].x, -s.points[0].y)):
+        if best is None or series.points[0].y > best:
+            best = series.points[0].y
+            ahead.add(series.name)
+    return tuple(replace(s, quiet=not s.reference and s.name not in ahead) for s in points)
 
 
 def overview(sections: Sequence[Section]) -> Table | None:
@@ -303,7 +316,7 @@ def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> t
         if c.cases:
             d = c.accuracy
             mark = Point(x=d.value, y=float(i), low=d.low, high=d.high, n=d.n, label=c.other)
-            marks[c.verdict != "cannot be told from"].append(mark)
+            marks[c.verdict != ALIKE_IN_ACCURACY].append(mark)
     return table(
         "differences",
         "Differences",
@@ -333,7 +346,7 @@ def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> t
         ),
         lines,
         "The rule: a method beat or lost to another where the 95 % interval of the difference leaves out 0 and the adjusted p is "
-        f"below {FDR:g}. Where either is missing the two cannot be told apart, which does not mean that they are equal.",
+        f"below {FDR:g}. Where either is missing there is no significant difference, which does not mean that they are equal.",
         f"The family of tests is the study's: McNemar and Wilcoxon for each other method on each data set, and on all together where "
         f"there are several; {tests} tests, adjusted together (Benjamini–Hochberg). Studies beside it have families of their own.",
         *(f"{c.other} is {c.same_as} under every seed: one test, not two." for c in found if c.same_as),

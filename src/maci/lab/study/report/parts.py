@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from maci.calibration.stats import estimate
 from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant
-from maci.lab.study.report.compare import Comparison
+from maci.lab.study.report.compare import ALIKE, Comparison
 from maci.lab.study.report.estimates import WIDENED
 from maci.render.report import Cell, Column, Kind, Line, Table, number, text
 
@@ -133,7 +133,7 @@ def ablation_table(arena: Arena, found: Sequence[Comparison], main: Table) -> Ta
 _ABLATED = {
     "beat": "the part helps",
     "lost to": "better without it",
-    "cannot be told from": "no difference shown",
+    ALIKE: "no significant difference",
 }
 
 

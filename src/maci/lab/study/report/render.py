@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -19,12 +19,13 @@ from maci.calibration.stats import as_json
 from maci.errors import InputError, installed
 from maci.lab.datasets import load_own
 from maci.lab.datasets.files import digest
+from maci.lab.study.report.compare import ALIKE
 from maci.lab.study.study import Meta, Row
 from maci.paths import writing
 from maci.render.html import to_html
 from maci.render.latex import to_latex
 from maci.render.markdown import to_markdown
-from maci.render.report import Line, Report, Section, Table
+from maci.render.report import Cell, Column, Kind, Line, Report, Section, Table, columns, text
 from maci.render.text import to_text
 
 MORE = (
@@ -66,6 +67,93 @@ def on_terminal(report: Report, *, width: int = 120, plain: bool = True, full: b
     """What one reads first, or with ``full`` all tables, all columns, all sentences."""
     last = "" if full or not report.sections else MORE
     return to_text(report if full else brief(report), width=width, plain=plain, last=last)
+
+
+def for_page(report: Report) -> Report:
+    """What a page shows at first: the answer, a line for each method, accuracy and tokens. The rest is folded below."""
+    study, n = f"{report.title}: ", 1 + len(report.sections)
+    sections = tuple(
+        replace(
+            s,
+            title=s.title.removeprefix(study),
+            verdicts=(one.replace(study, ""),),
+            charts=tuple(replace(c, key="differences") if c.key == "forest" else c for c in s.charts),
+            tables=tuple(replace(t, folded=i > 0) for i, t in enumerate((*methods(s), *s.tables, *_sentences(s)))),
+        )
+        for s, one in zip(report.sections, report.verdict[1:n], strict=True)
+    )
+    tables = tuple(replace(table, folded=table.key not in ("missing", "failure_counts")) for table in report.tables)
+    return replace(
+        report, verdict=(report.verdict[0], *report.verdict[n:]), sections=sections, tables=tables, tabs=True
+    )
+
+
+_TONES: Mapping[str, tuple[Kind, str]] = {
+    "beat": ("good", "{} better"),
+    ALIKE: ("soft", "not significant"),
+    "lost to": ("bad", "{} worse"),
+    "cannot be compared with": ("soft", "no case in common"),
+}
+
+
+def methods(section: Section) -> Iterator[Table]:
+    """A line for each method, the most accurate first: figures of the main table beside those of the differences."""
+    tables = {table.key: table for table in section.tables}
+    if "main" not in tables:
+        return
+    main, differences = tables["main"], tables.get("differences")
+    compared = {line.name for line in differences.lines} if differences else set()
+    ours = [line for line in main.lines if line.source != "paper"]
+    home = next((line.name for line in ours if line.source == "reference"), "")
+    first, *rest = (
+        Column(key="acc1", title="Acc@1 %", better="more", about="share of cases whose true outcome leads", drawn=True),
+        Column(key="tokens", title="Tokens", better="less", about="per case, agents and judges"),
+        Column(key="brier", title="Brier", better="less", about="error of the probabilities, 0 to 2"),
+    )
+    beside = (
+        Column(
+            key="acc1_difference",
+            title=f"{home} minus it, points",
+            about="right of 0: the reference is better",
+            drawn=True,
+        ),
+        Column(key="p_mcnemar_adjusted", title="p", about="McNemar, adjusted for all tests of the study"),
+        Column(key="verdict", title="difference", about="significant: interval without 0 and adjusted p < 0.05"),
+    )
+
+    def cells(name: str) -> Iterator[Cell]:
+        yield main.cell(name, first.key)
+        for column in beside:
+            if differences is None or name not in compared:
+                yield text("reference" if name == home and column.key == "verdict" else "")
+                continue
+            cell = differences.cell(name, column.key)
+            tone, words = _TONES.get(str(cell.value), ("soft", "")) if column.key == "verdict" else ("soft", "")
+            yield Cell(value=words.format(home), kind=tone) if words else cell
+        for column in rest:
+            yield replace(main.cell(name, column.key), low=None, high=None)
+
+    def merit(line: Line) -> float:
+        value = main.cell(line.name, "acc1").value
+        return -value if isinstance(value, float) else 1.0
+
+    lines = [replace(line, cells=tuple(cells(line.name))) for line in sorted(ours, key=merit)]
+    yield Table(
+        key="methods",
+        title=f"{len(lines)} methods, the most accurate first",
+        columns=(first, *beside, *rest),
+        lines=tuple(lines),
+        notes=("Bars: 95 % intervals, all on one scale. Every figure with its definition is in the tables below.",),
+    )
+
+
+def _sentences(section: Section) -> tuple[Table, ...]:
+    """Every comparison as a sentence, for those who want to read it so."""
+    lines = tuple(Line(name=str(i), cells=(text(one),)) for i, one in enumerate(section.verdicts, 1))
+    table = Table(
+        key="sentences", title="Every comparison in words", first="#", columns=columns("comparison"), lines=lines
+    )
+    return (table,) if lines else ()
 
 
 CSV_COLUMNS = ("section", "method", "metric", "value", "low", "high", "n")
@@ -134,7 +222,7 @@ _BY_NAME: Mapping[str, Callable[[Report], str]] = {
     "text": on_terminal,
     "md": to_markdown,
     "latex": to_latex,
-    "html": to_html,
+    "html": lambda report: to_html(for_page(report)),
     "csv": to_csv,
     "json": to_json,
 }

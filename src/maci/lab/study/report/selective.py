@@ -169,12 +169,19 @@ def _accuracy(w: Vector, right: Vector, cases: Sequence[Hashable], estimates: Es
 def conformal_table(study: Gathered, arena: Arena, estimates: Estimates) -> Table:
     """Whether prediction sets hold the truth as often as promised, and how large they are."""
     lines = []
+    dev = _dev(study, arena)
     for entrant in _shown(arena):
         some = _known(entrant)
-        learnt = {key: learn_sets(rows) for key, rows in _dev(study, some).items()}
+        answers = zip(some.places, some.answers, strict=True)
+        wanted = sorted({Learner(place.data, place.seed, answer.row.method) for place, answer in answers})
+        learnt = {key: learn_sets(dev.get(key, ())) for key in wanted}
         if not some.places or not learnt or not any(len(sets.scores) for sets in learnt.values()):
             continue
-        lines += [line_of(arena, entrant, _cells(some, learnt, promised, estimates)) for promised in PROMISED]
+        whose = [Learner(p.data, p.seed, a.row.method) for p, a in zip(some.places, some.answers, strict=True)]
+        soft = [learnt[key].calibration.apply(a.row.belief or {}) for key, a in zip(whose, some.answers, strict=True)]
+        lines += [
+            line_of(arena, entrant, _cells(some, whose, soft, learnt, promised, estimates)) for promised in PROMISED
+        ]
     return table(
         "conformal",
         "Prediction sets",
@@ -201,24 +208,31 @@ def conformal_table(study: Gathered, arena: Arena, estimates: Estimates) -> Tabl
     )
 
 
-def _dev(study: Gathered, some: Picked) -> dict[Learner, list[Row]]:
-    """Dev rows of everybody whose test answers these are."""
-    wanted = {Learner(p.data, p.seed, a.row.method) for p, a in zip(some.places, some.answers, strict=True)}
-    found: dict[Learner, list[Row]] = {key: [] for key in sorted(wanted)}
+def _dev(study: Gathered, arena: Arena) -> dict[Learner, list[Row]]:
+    """The dev rows of every method."""
+    found: dict[Learner, list[Row]] = {}
     for row in study.rows.values():
-        if row.part == "dev" and (key := Learner(row.data, row.seed, row.method)) in found:
-            found[key].append(row)
+        if row.part == "dev" and row.data in arena.data:
+            found.setdefault(Learner(row.data, row.seed, row.method), []).append(row)
     return found
 
 
-def _cells(some: Picked, learnt: Mapping[Learner, Sets], promised: float, estimates: Estimates) -> list[Cell]:
-    whose = [Learner(p.data, p.seed, a.row.method) for p, a in zip(some.places, some.answers, strict=True)]
-    held = [learnt[key].of(a.row.belief or {}, promised) for key, a in zip(whose, some.answers, strict=True)]
+def _cells(
+    some: Picked,
+    whose: Sequence[Learner],
+    soft: Sequence[Mapping[str, float]],
+    learnt: Mapping[Learner, Sets],
+    promised: float,
+    estimates: Estimates,
+) -> list[Cell]:
+    """One line; ``whose`` and ``soft`` are the learner and the calibrated belief of each answer."""
+    limits = {key: sets.limit(promised) for key, sets in learnt.items()}
+    held = [learnt[key].within(p, limits[key]) for key, p in zip(whose, soft, strict=True)]
     hits = [float(a.row.gold in labels) for a, labels in zip(some.answers, held, strict=True)]
     calibrated = [len(sets.scores) for sets in learnt.values()]
     low, high = usual_range(calibrated, [whose.count(key) for key in learnt], promised, estimates.rng())
     found = estimates.share(hits, some.cases)
-    enough = all(not math.isinf(sets.limit(promised)) for sets in learnt.values())
+    enough = not any(map(math.isinf, limits.values()))
     kept = "too few cases" if not enough else "kept" if found.value >= low else "NOT kept"
     return [
         number(promised, "share"),
@@ -247,9 +261,12 @@ class Sets:
 
     def of(self, belief: Mapping[str, float], coverage: float) -> tuple[str, ...]:
         """The set for an answer, most probable first."""
-        p = self.calibration.apply(belief)
+        return self.within(self.calibration.apply(belief), self.limit(coverage))
+
+    def within(self, p: Mapping[str, float], limit: float) -> tuple[str, ...]:
+        """The set for a calibrated belief at a threshold."""
         labels = list(p)
-        return tuple(labels[i] for i in prediction_set(np.array(list(p.values())), self.limit(coverage), self.score))
+        return tuple(labels[i] for i in prediction_set(np.array(list(p.values())), limit, self.score))
 
 
 def learn_sets(rows: Iterable[Row]) -> Sets:
