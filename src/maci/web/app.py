@@ -20,13 +20,12 @@ from maci.web.desk import Busy, Desk, NotHere
 from maci.web.guard import Guard, TooMuch
 from maci.web.pages.layout import problem
 from maci.web.server import ServerSettings
-from maci.web.sharing import Sharing
 
 
 def create_app(settings: ServerSettings, room: Room | None = None) -> Guard:
     """The whole application of one server; ``room`` counts its connections."""
     desk = Desk(settings)
-    sharing = Sharing(desk)
+    sharing = v1.Sharing(desk)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
