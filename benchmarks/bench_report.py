@@ -26,7 +26,7 @@ from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import build
 from maci.controller.events import Event
-from maci.debating.loop import run
+from maci.debating.api import run
 from maci.evidence.span import Citation
 from maci.llm.usage import Usage
 from maci.story import Story

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from maci.config import load as load_config
     from maci.controller.decisions import Finished
     from maci.controller.events import Event
-    from maci.debating.loop import debate, run
+    from maci.debating.api import arun, run, stream
+    from maci.debating.loop import debate
+    from maci.debating.result import DebateResult
     from maci.errors import MaciError
     from maci.evidence.encode import Encoder, load_encoder
     from maci.evidence.span import CaseEvidence, Citation, Span
@@ -39,6 +41,7 @@ _DOORS = {
     "Citation": "maci.evidence.span",
     "Config": "maci.config",
     "CritScore": "maci.agents.judges.crit",
+    "DebateResult": "maci.debating.result",
     "Document": "maci.cases.case",
     "Encoder": "maci.evidence.encode",
     "Event": "maci.controller.events",
@@ -57,6 +60,7 @@ _DOORS = {
     "Turn": "maci.agents.argument",
     "TurnRequest": "maci.agents.anchor",
     "Usage": "maci.llm.usage",
+    "arun": "maci.debating.api",
     "debate": "maci.debating.loop",
     "load_case": "maci.cases.case",
     "load_config": "maci.config:load",
@@ -64,7 +68,8 @@ _DOORS = {
     "opening": "maci.seating.table",
     "read": "maci.record.transcript",
     "replay": "maci.record.replay",
-    "run": "maci.debating.loop",
+    "run": "maci.debating.api",
+    "stream": "maci.debating.api",
 }
 
 __all__ = [
@@ -75,6 +80,7 @@ __all__ = [
     "Citation",
     "Config",
     "CritScore",
+    "DebateResult",
     "Document",
     "Encoder",
     "Event",
@@ -94,6 +100,7 @@ __all__ = [
     "TurnRequest",
     "Usage",
     "__version__",
+    "arun",
     "debate",
     "load_case",
     "load_config",
@@ -102,6 +109,7 @@ __all__ = [
     "read",
     "replay",
     "run",
+    "stream",
 ]
 
 

@@ -1,5 +1,4 @@
-"""Algorithm 1, and nothing else: ask for what the fold wants, record what comes back, fold, yield. :func:`run` is the same from start
-to result in a line of Python.
+"""Algorithm 1, and nothing else: ask for what the fold wants, record what comes back, fold, yield.
 
 Everything that decides is in :mod:`maci.controller`; this file only does input and output. All that is wanted is under way at
 once, so agents speak in parallel and an argument is judged while others still think.
@@ -8,23 +7,17 @@ once, so agents speak in parallel and an argument is judged while others still t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from maci.agents.agent import Agent, Judge
-from maci.cases.case import Case
-from maci.config import Config
-from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.fold import start, step
 from maci.controller.inputs import Intervened, Opened, Requested, Sent, usage_of
 from maci.controller.reading import check_made_for, check_served
 from maci.debating.calls import Calls
-from maci.evidence.encode import Encoder, load_encoder
-from maci.evidence.span import CaseEvidence
 from maci.llm.budget import Ledger
 from maci.record.replay import replay
-from maci.seating.table import Table, opening
+from maci.seating.table import Table
 
 
 class Recorder(Protocol):
@@ -87,29 +80,3 @@ async def debate(
             state, events = step(state, item)
     finally:
         await calls.close()
-
-
-def run(
-    case: Case,
-    agents: Sequence[Agent],
-    judges: Sequence[Judge],
-    *,
-    config: Config | None = None,
-    encoder: Encoder | None = None,
-    seed: int = 0,
-    record: Recorder = Nowhere(),
-    watch: Callable[[Event], object] = lambda event: None,
-) -> Finished:
-    """Debate a case and return the result; ``watch`` is called with every event."""
-    config = config or Config()
-    encoder = encoder or load_encoder(config.evidence.encoder)
-    table = Table(agents=agents, judges=judges, evidence=CaseEvidence(case), encoder=encoder)
-
-    async def play() -> Finished:
-        last: Event | None = None
-        async for last in debate(opening(case, table, config, seed=seed), table, record=record):
-            watch(last)
-        assert isinstance(last, Finished)
-        return last
-
-    return asyncio.run(play())

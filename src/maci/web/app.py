@@ -12,11 +12,11 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
 from maci import __version__
-from maci.errors import CheckFailed, EnvironmentError_, InputError, MaciError
-from maci.web import routes, steer, v1
+from maci.errors import BudgetError, CheckFailed, EnvironmentError_, InputError, MaciError
+from maci.web import replies, routes, steer, v1
 from maci.web.allowance import AllowanceSpent
 from maci.web.connections import Room
-from maci.web.desk import Desk, NotHere
+from maci.web.desk import Busy, Desk, NotHere
 from maci.web.guard import Guard, TooMuch
 from maci.web.pages.layout import problem
 from maci.web.server import ServerSettings
@@ -25,10 +25,12 @@ from maci.web.server import ServerSettings
 def create_app(settings: ServerSettings, room: Room | None = None) -> Guard:
     """The whole application of one server; ``room`` counts its connections."""
     desk = Desk(settings)
+    sharing = v1.Sharing(desk)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        sharing.close()
         await desk.close()
 
     app = FastAPI(title="MACI", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
@@ -38,7 +40,7 @@ def create_app(settings: ServerSettings, room: Room | None = None) -> Guard:
     for error in (MaciError, TooMuch, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(error, _went_wrong)  # a page for the visitor; the server's log has the rest
     guard = Guard(app, settings, room or Room(settings.limits))
-    app.state.desk, app.state.guard = desk, guard
+    app.state.desk, app.state.sharing, app.state.guard = desk, sharing, guard
     return guard
 
 
@@ -53,7 +55,8 @@ async def _went_wrong(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestValidationError):
         message = "; ".join(f"{item['loc'][-1]}: {item['msg']}" for item in error.errors())
     if request.url.path.startswith("/v1/"):
-        return JSONResponse(v1.error_body(message, status, error.about if isinstance(error, MaciError) else ""), status)
+        status = 400 if status == 422 else status  # as OpenAI's API has it
+        return JSONResponse(replies.error_body(error, message, status), status, replies.error_headers(error, status))
     if isinstance(error, TooMuch):
         return HTMLResponse(problem(title, message, (("/new", "New debate"), ("/", "All debates"))), status)
     return HTMLResponse(problem(title, message), status)
@@ -66,6 +69,9 @@ _STATUS: tuple[tuple[type[Exception], int, str], ...] = (
     (RequestValidationError, 422, "That cannot be done"),
     (TooMuch, 413, "Too much"),
     (AllowanceSpent, 429, "Not today"),
+    (BudgetError, 429, "The budget is spent"),
+    (Busy, 429, "Not now"),
+    (replies.Failed, 502, "No answer"),
     (EnvironmentError_, 503, "Not now"),
     (CheckFailed, 422, "This record cannot be shown"),
 )

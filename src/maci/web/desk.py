@@ -6,6 +6,7 @@ Transcripts are the truth. A debate that is not under way and has no result brok
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -47,6 +48,12 @@ _KEPT = 8
 
 class NotHere(InputError):
     """There is no such debate."""
+
+
+class Busy(EnvironmentError_):
+    """As many debates are under way, and wait, as may."""
+
+    retry_after = 5.0
 
 
 @dataclass(slots=True)
@@ -102,6 +109,7 @@ class Desk:
         self._running: dict[str, Run] = {}
         self._recorded = lru_cache(maxsize=_KEPT)(_recorded)
         self._drawing: dict[str, asyncio.TimerHandle] = {}
+        self._queue: deque[asyncio.Future[None]] = deque()
 
     # --- what there is ------------------------------------------------------------------------------------------------
 
@@ -215,6 +223,34 @@ class Desk:
             self._allowance.settle(claim)
             raise
 
+    async def place(self) -> None:
+        """Wait until another debate may begin, first come first served; raises :class:`Busy` where too many wait already."""
+        limits = self.settings.limits
+        if len(self._running) < limits.debates and not self._queue:
+            return
+        if len(self._queue) >= limits.queue:
+            raise Busy(
+                f"{len(self._running)} debates are under way and {len(self._queue)} wait, and more are not allowed: try again later"
+            )
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            await turn
+            while len(self._running) >= limits.debates:  # a debate of the page was faster
+                self._queue.remove(turn)
+                turn = asyncio.get_running_loop().create_future()
+                self._queue.appendleft(turn)
+                await turn
+        finally:
+            self._queue.remove(turn)
+            self._next()
+
+    def _next(self) -> None:
+        """Call the first of the queue, if there is a place."""
+        first = next((turn for turn in self._queue if not turn.done()), None)
+        if first is not None and len(self._running) < self.settings.limits.debates:
+            first.set_result(None)
+
     async def _begin(self, id: str, prepare: Callable[[], Prepared]) -> Run:
         if len(self._running) >= self.settings.limits.debates:
             raise EnvironmentError_(
@@ -234,6 +270,7 @@ class Desk:
             await run.live.begin()
         except BaseException:
             self._running.pop(id, None)
+            self._next()
             raise
         return run
 
@@ -308,6 +345,7 @@ class Desk:
     def _over(self, run: Run, error: str) -> None:
         run.live, run.error, run.asking = None, error, None
         self._running.pop(run.id, None)
+        self._next()
         if (timer := self._drawing.pop(run.id, None)) is not None:
             timer.cancel()
         if run.events:

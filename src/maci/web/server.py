@@ -41,6 +41,8 @@ class Limits:
     kept_seconds: float = 1800.0
     debates: int = 8
     """Debates under way at once."""
+    queue: int = 32
+    """Debates for programs that wait for one of these to end."""
     connections: int = 1000
     per_client: int = 400
     """Connections from one address; streams may take half of these and of all."""

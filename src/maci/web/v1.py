@@ -1,173 +1,240 @@
 """Debates as an OpenAI-compatible endpoint: a model is a panel, an answer is the outcome with its probabilities.
 
-``/v1/models`` lists ``readers`` first. ``/v1/chat/completions`` debates the last message of the user; what the system said before
-is the context. The outcomes are taken from ``outcomes`` in the request, or the question is open. On loopback any bearer is accepted;
-with a token it is that. For a client that leaves nothing more is bought: its debate breaks off, and can be resumed.
+``/v1/models`` lists ``readers`` first. ``/v1/chat/completions`` and ``/v1/responses`` debate the last message of the user
+(:mod:`maci.web.asked`) and answer as OpenAI's API does (:mod:`maci.web.replies`). On loopback any bearer is accepted; with a token it
+is that. For a client that leaves nothing more is bought: its debate breaks off, and goes on when it asks again
+(:class:`Sharing`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from typing import Any
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, cast
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
-from fastapi.sse import EventSourceResponse, format_sse_event
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi.sse import EventSourceResponse
 from starlette.requests import ClientDisconnect
 
-from maci.cases.case import parse_case
-from maci.controller.decisions import Finished
-from maci.errors import EnvironmentError_, InputError, said
-from maci.render.markup import percent
-from maci.story import Story
-from maci.story.outline import outline
-from maci.story.recommendation import recommendation
-from maci.story.words import as_sentence, shown, stop_of
+from maci.errors import BudgetError, EnvironmentError_, InputError, said
+from maci.web import replies
+from maci.web.asked import ChatRequest, NoSuchModel, ResponsesRequest, Wanted
 from maci.web.desk import Desk, Run
-from maci.web.forms import choice_of, panels
+from maci.web.forms import panels
 from maci.web.routes import address_of, desk_of
 
 router = APIRouter(prefix="/v1")
+_HELD = 10.0
+"""Seconds for which a stream does not begin, so that a debate that fails early is a status."""
+_KEPT = 32
+"""Debates that a request can still be told the result of."""
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Who asks for what."""
 
-    role: str
-    content: str | list[dict[str, Any]] | None = None
+    visitor: str
+    digest: str
+    """Of everything that was asked for."""
+    key: str = ""
+    """The ``Idempotency-Key``."""
+    retried: bool = False
+    """The program says that it asks again."""
 
     @property
-    def text(self) -> str:
-        """What it says."""
-        if isinstance(self.content, list):
-            return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
-        return self.content or ""
+    def place(self) -> tuple[str, str]:
+        """What has to be the same for two requests to share a debate; those of another visitor never do."""
+        return self.visitor, f"key {self.key}" if self.key else self.digest
 
 
-class _Asked(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+@dataclass(slots=True, eq=False)
+class Shared:
+    """A debate and who waits for it."""
 
-    model: str = "readers"
-    messages: list[_Message] = Field(min_length=1)
-    stream: bool = False
-    seed: int | None = None
-    outcomes: list[str] | None = None
-    budget_tokens: int | None = None
+    digest: str
+    task: asyncio.Task[Run] | None = None
+    run: Run | None = None
+    clients: int = 0
+    queued: bool = True
+    left: bool = False
+    """Nobody waited any more, so it breaks off."""
+
+    @property
+    def over(self) -> Run | None:
+        """The debate once it has ended with an answer."""
+        if self.task is None or not self.task.done() or self.task.cancelled() or self.task.exception() is not None:
+            return None
+        run = self.task.result()
+        return run if run.finished is not None and run.finished.answer is not None else None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether it can still end with a result."""
+        return self.task is not None and not self.task.done()
 
 
-def error_body(message: str, status: int, field: str = "") -> dict[str, Any]:
-    """An error as OpenAI's API has it; ``field`` is what a form would call the parameter."""
-    kind = "invalid_request_error" if status < 500 else "server_error"
-    param = "model" if field in {"panel", "agents", "judges"} else field or None
-    return {"error": {"message": message, "type": kind, "param": param, "code": None}}
+class Sharing:
+    """The debates that programs ask one server for: requests for the same debate share it.
+
+    A program that lost its connection asks again, and the official SDK does so twice unasked. The request it repeats joins the debate
+    under way, goes on with one that broke off when the program left, or gets the result that is there: each is bought once. A
+    request beyond what may run at once waits its turn (:meth:`maci.web.desk.Desk.place`).
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._asked: OrderedDict[tuple[str, str], Shared] = OrderedDict()
+
+    def join(self, asking: Asking, begin: Callable[[], Awaitable[Run]]) -> Shared:
+        """The debate for a request: a new one, unless the same is under way, broke off for want of a client, or is asked for again."""
+        known = self._asked.get(asking.place)
+        if known is not None and known.digest != asking.digest:
+            raise InputError(
+                f"Idempotency-Key {asking.key!r:.60} came with another request before: use a new key for a new request"
+            )
+        again = bool(asking.key) or asking.retried
+        if known is not None and known.left and known.run is not None:
+            known = self._new(asking, begin, known.run)
+        elif known is None or not (known.under_way or (again and known.over is not None)):
+            known = self._new(asking, begin, None)
+        known.left = False
+        known.clients += 1
+        return known
+
+    def leave(self, shared: Shared) -> None:
+        """A client waits no more. When the last one has left, nothing more is bought; the debate can be resumed."""
+        shared.clients -= 1
+        if shared.clients or not shared.under_way:
+            return
+        shared.left = True
+        if shared.run is not None:
+            self._desk.leave(shared.run)
+        elif shared.queued and shared.task is not None:
+            shared.task.cancel()
+            for place in [place for place, each in self._asked.items() if each is shared]:
+                del self._asked[place]
+
+    def close(self) -> None:
+        """Nobody in the queue gets a turn any more."""
+        for shared in self._asked.values():
+            if shared.queued and shared.task is not None:
+                shared.task.cancel()
+
+    def _new(self, asking: Asking, begin: Callable[[], Awaitable[Run]], before: Run | None) -> Shared:
+        shared = Shared(asking.digest)
+        shared.task = asyncio.create_task(self._hold(shared, begin, before, asking.visitor))
+        shared.task.add_done_callback(
+            lambda task: task.cancelled() or task.exception()
+        )  # raised where it is waited for
+        self._asked[asking.place] = shared
+        self._asked.move_to_end(asking.place)
+        for place in [place for place, each in self._asked.items() if not each.under_way][: -_KEPT or None]:
+            del self._asked[place]
+        return shared
+
+    async def _hold(self, shared: Shared, begin: Callable[[], Awaitable[Run]], before: Run | None, visitor: str) -> Run:
+        """Wait for a place, debate or go on, and wait for the end."""
+        if before is not None:
+            await before.over.wait()
+            if before.finished is not None:
+                return before
+        await self._desk.place()
+        shared.queued = False
+        shared.run = await (begin() if before is None else self._desk.resume(before.id, visitor))
+        if shared.left:  # while the table was set
+            self._desk.leave(shared.run)
+        await shared.run.over.wait()
+        return shared.run
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "maci"}
 
 
 @router.get("/models")
 async def models() -> JSONResponse:
     """The panels there are."""
-    rows = [
-        {"id": name, "object": "model", "created": 0, "owned_by": "maci"} for name, _ in panels() if name != "paper"
-    ]
-    return JSONResponse({"object": "list", "data": rows})
+    return JSONResponse({"object": "list", "data": [_model(name) for name, _ in panels() if name != "paper"]})
+
+
+@router.get("/models/{name:path}")
+async def model(name: str) -> JSONResponse:
+    """One of them."""
+    if name not in dict(panels()):
+        raise NoSuchModel(f"there is no model {name!r:.80}: /v1/models lists those of this server")
+    return JSONResponse(_model(name))
 
 
 @router.post("/chat/completions")
-async def complete(request: Request, asked: _Asked) -> Response:
+async def complete(request: Request, asked: ChatRequest) -> Response:
     """Debate the question, and answer."""
-    users = [message for message in asked.messages if message.role == "user"]
-    if not users:
-        raise InputError("messages has no message of the user: its last one is the question")
-    told = [message.text for message in asked.messages if message.role in {"system", "developer"}]
-    data = {"question": users[-1].text, "context": "\n".join(told), "outcomes": asked.outcomes or "open"}
-    fields = {"panel": asked.model, "seed": str(asked.seed or 0), "budget_tokens": str(asked.budget_tokens or "")}
-    desk = desk_of(request)
-    run = await desk.start(parse_case(data, "the request"), choice_of(fields), address_of(request))
-    if asked.stream:
-        return EventSourceResponse(_stream(desk, run, asked.model))
-    try:
-        while not await _over(run, 0.5):
-            if await request.is_disconnected():
-                raise ClientDisconnect
-    finally:
-        desk.leave(run)
-    return JSONResponse(_answer(run, asked.model))
+    return await _debated(request, asked.wanted())
 
 
-async def _over(run: Run, seconds: float) -> bool:
-    """Whether a debate has ended, after so many seconds at most."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(run.over.wait(), seconds)
-    return run.over.is_set()
+@router.post("/responses")
+async def respond(request: Request, asked: ResponsesRequest) -> Response:
+    """The same for the Responses API."""
+    return await _debated(request, asked.wanted())
 
 
-def _finished(run: Run) -> Finished:
-    """The result; a debate that broke off, or that an error ended before an answer, is an error here too."""
-    if run.finished is None:
-        raise EnvironmentError_(f"the debate {run.id} broke off: {run.error}")
-    if run.finished.answer is None and run.finished.stop_reason == "error":
-        raise EnvironmentError_(f"the debate {run.id} came to no answer: {run.finished.detail}")
-    return run.finished
-
-
-def _words(result: Finished, story: Story) -> str:
-    if result.answer is None:
-        return f"No answer: {result.detail}"
-    look = outline(story)
-    if result.unfit:
-        return f"No answer. {look.withheld}"
-    rest = shown(result.distribution, 10, story.scale)
-    head = f"No answer. {look.withheld}\n\nBest guess: {result.answer}" if look.withheld else result.answer
-    return (
-        f"{head}\n\n"
-        + "\n".join(f"{label}: {percent(p)}" for label, p in rest).replace("\N{NO-BREAK SPACE}", " ")
-        + "\n\n".join(("", stop_of(result), *map(as_sentence, story.opened.notes)))
-        + ("" if (joint := recommendation(story)) is None else f"\n\n{joint.text}")
+async def _debated(request: Request, wanted: Wanted) -> Response:
+    desk, sharing = desk_of(request), cast(Sharing, request.app.state.sharing)
+    case, choice = wanted.case(desk.settings), wanted.choice(desk.settings)
+    asking = Asking(
+        visitor=address_of(request),
+        digest=wanted.digest,
+        key=request.headers.get("idempotency-key", "")[:200],
+        retried=request.headers.get("x-stainless-retry-count", "0") != "0",
     )
-
-
-def _answer(run: Run, model: str) -> dict[str, Any]:
-    result = _finished(run)
-    spent = result.spent
-    prompt, generated = (spent.prompt, spent.generated) if spent else (result.tokens, 0)
-    return {
-        "id": f"chatcmpl-{run.id}",
-        "object": "chat.completion",
-        "created": int(time.time()),
-        "model": model,
-        "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": _words(result, run.story)}, "finish_reason": "stop"},
-        ],
-        "usage": {"prompt_tokens": prompt, "completion_tokens": generated, "total_tokens": prompt + generated},
-        "maci": {
-            "answer": result.given, "abstained": result.abstained, "distribution": dict(result.distribution),
-            "stop_reason": result.stop_reason, "rounds": result.rounds, "warnings": list(result.warnings), "debate": run.id,
-            "recommendation": None if (joint := recommendation(run.story)) is None else joint.text,
-        },
-    }  # fmt: skip
-
-
-async def _stream(desk: Desk, run: Run, model: str) -> AsyncIterator[bytes]:
-    """The answer in one piece when it is there; comments until then."""
+    shared = sharing.join(asking, lambda: desk.start(case, choice, asking.visitor))
     try:
-        while not await _over(run, 10.0):
+        run = await _ended(request, shared, _HELD if wanted.stream else None)
+        if run is not None:
+            replies.finished(run)
+    except BaseException:
+        sharing.leave(shared)
+        raise
+    if wanted.stream:
+        return EventSourceResponse(_stream(sharing, shared, wanted), headers={"x-accel-buffering": "no"})
+    sharing.leave(shared)
+    assert run is not None
+    return JSONResponse(replies.response(run, wanted) if wanted.responses else replies.completion(run, wanted))
+
+
+async def _ended(request: Request, shared: Shared, most: float | None) -> Run | None:
+    """The debate once it has ended; ``None`` where it has not after so many seconds."""
+    assert shared.task is not None
+    loop = asyncio.get_running_loop()
+    until = None if most is None else loop.time() + most
+    while until is None or loop.time() < until:
+        done, _ = await asyncio.wait({shared.task}, timeout=0.5)
+        if done:
+            return shared.task.result()
+        if await request.is_disconnected():
+            raise ClientDisconnect
+    return None
+
+
+async def _stream(sharing: Sharing, shared: Shared, wanted: Wanted) -> AsyncIterator[bytes]:
+    """The answer in one piece when it is there; comments until then."""
+    assert shared.task is not None
+    try:
+        while not (await asyncio.wait({shared.task}, timeout=10.0))[0]:
             yield b": still debating\n\n"
     finally:
-        desk.leave(run)
+        sharing.leave(shared)
     try:
-        whole = _answer(run, model)
-    except EnvironmentError_ as error:  # the status is out already
-        yield format_sse_event(data_str=json.dumps(error_body(said(error), 503)))
-        yield format_sse_event(data_str="[DONE]")
-        return
-    part = {**whole, "object": "chat.completion.chunk"}
-    text = whole["choices"][0]["message"]["content"]
-    part["choices"] = [{"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}]
-    yield format_sse_event(data_str=json.dumps(part))
-    part["choices"] = [{"index": 0, "delta": {}, "finish_reason": "stop"}]
-    yield format_sse_event(data_str=json.dumps(part))
-    yield format_sse_event(data_str="[DONE]")
+        run = shared.task.result()
+        replies.finished(run)
+    except (EnvironmentError_, BudgetError) as error:  # the status is out already
+        parts = replies.error_stream(error, wanted)
+    except Exception as error:
+        parts = replies.error_stream(EnvironmentError_(said(error)), wanted)
+    else:
+        parts = (replies.response_stream if wanted.responses else replies.completion_stream)(run, wanted)
+    for part in parts:
+        yield part

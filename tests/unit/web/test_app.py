@@ -361,8 +361,8 @@ def test_panels_are_models_for_programs(tmp_path: Path, monkeypatch: pytest.Monk
             ("yes", "no")
         )
         wrong = await browser.client.post("/v1/chat/completions", json={**asked, "model": "nobody"})
-        assert wrong.status_code == 422 and "unknown panel" in wrong.json()["error"]["message"]
-        assert (await browser.client.post("/v1/chat/completions", json={"messages": []})).status_code == 422
+        assert wrong.status_code == 404 and wrong.json()["error"]["code"] == "model_not_found"
+        assert (await browser.client.post("/v1/chat/completions", json={"messages": []})).status_code == 400
 
     with tables(monkeypatch):
         visit(tmp_path, walk)
@@ -476,7 +476,7 @@ def test_readers_behind_the_endpoint_say_the_same(tmp_path: Path) -> None:
         asked = {"model": "readers", "messages": [{"role": "user", "content": "What is 17 times 3?"}]}
         refused = await browser.client.post("/v1/chat/completions", json=asked)
         assert (
-            refused.status_code == 422 and "word statistics cannot decide" in refused.json()["error"]["message"].lower()
+            refused.status_code == 400 and "word statistics cannot decide" in refused.json()["error"]["message"].lower()
         )
 
     visit(tmp_path, walk)

@@ -75,7 +75,7 @@ def test_the_form_comes_back_with_the_field_marked(
 def test_programs_are_told_in_openais_form_and_never_with_200(elsewhere: Path) -> None:
     async def walk(browser: Browser) -> None:
         asked: dict[str, Any] = {"messages": [{"role": "user", "content": "Is it?"}], "outcomes": ["yes", "no"]}
-        for model, status, kind in (("pair", 503, "server_error"), ("typo", 422, "invalid_request_error")):
+        for model, status, kind in (("pair", 503, "server_error"), ("typo", 400, "invalid_request_error")):
             for stream in (False, True):
                 answer = await browser.client.post(
                     "/v1/chat/completions", json={**asked, "model": model, "stream": stream}
@@ -99,9 +99,15 @@ def test_a_debate_that_ended_in_an_error_is_no_success_for_programs(
     async def walk(browser: Browser) -> None:
         asked = {"model": "pair", "messages": [{"role": "user", "content": "Is it?"}], "outcomes": ["yes", "no"]}
         answer = await browser.client.post("/v1/chat/completions", json=asked)
-        assert answer.status_code == 503 and "no connection" in answer.json()["error"]["message"]
-        streamed = (await browser.client.post("/v1/chat/completions", json={**asked, "stream": True})).text
-        assert '"type": "server_error"' in streamed and '"choices"' not in streamed
+        assert answer.status_code == 502 and "no connection" in answer.json()["error"]["message"]
+        assert int(answer.headers["retry-after"]) > 0 and answer.headers["x-should-retry"] == "false"
+        streamed = await browser.client.post("/v1/chat/completions", json={**asked, "stream": True})
+        assert streamed.status_code == 502 and streamed.json()["error"]["type"] == "server_error"
+        with monkeypatch.context() as late:
+            late.setattr("maci.web.v1._HELD", 0.0)  # the status is out before it fails
+            streamed = await browser.client.post("/v1/chat/completions", json={**asked, "stream": True})
+        assert streamed.status_code == 200 and '"type": "server_error"' in streamed.text
+        assert '"choices"' not in streamed.text
 
     visit(elsewhere, walk)
 

@@ -14,7 +14,7 @@ from maci.cases.outcomes import OutcomeSpace
 from maci.controller.caution import PredictionSet, RolledBack
 from maci.controller.decisions import Gained, Planned
 from maci.controller.inputs import Acquired, Intervened
-from maci.debating.loop import run
+from maci.debating.api import run
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Citation
 from maci.record.transcript import read

@@ -1,0 +1,175 @@
+"""A debate in a line of Python: names, objects, folders, notebooks, streams and cancelling."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+import maci
+from hash_encoder import HashEncoder
+from helpers import judge, make_case, script, settings, turn
+from maci.debating.api import Options
+from maci.errors import CaseError, InputError
+from maci.seating.seating import PanelChoice, reseat
+from maci.story.result import Result
+from serving import serving
+
+QUESTION = "High fever, pain behind the eyes and a rash. Which disease is it?"
+OUTCOMES = ["Dengue fever", "Measles", "Gout"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith("MACI_") or name.endswith(("_API_KEY", "_BASE_URL")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("MACI_CACHE", str(tmp_path / "cache"))
+
+
+def test_a_question_its_outcomes_and_a_folder_of_evidence(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.txt").write_text("Dengue fever brings high fever, pain behind the eyes and a rash.")
+    (notes / "b.png").write_bytes(b"\x89PNG")
+    result = maci.run(QUESTION, outcomes=OUTCOMES, evidence=notes, panel="readers", settings={"max_rounds": 2})
+    assert result.story.opened.case.evidence[0].source.endswith("a.txt")
+    assert set(result.distribution) == set(OUTCOMES)
+    assert list(result.distribution.values()) == sorted(result.distribution.values(), reverse=True)
+    if result.answer is None:
+        assert result.withheld and result.probability is None and repr(result.withheld) in repr(result)
+    else:
+        assert not result.withheld and result.probability == result.distribution[result.answer]
+    assert result.rounds <= 2 and result.story.opened.config.stop.max_rounds == 2
+
+
+def own(**options: object) -> maci.DebateResult:
+    agents = [script("x", turn(0.9, 0.1)), script("y", turn(0.3, 0.7))]
+    more = {"config": settings("max_rounds=2"), "encoder": HashEncoder(), **options}
+    return maci.run(make_case(), agents, [judge()], **more)  # type: ignore[arg-type]
+
+
+def test_the_result_has_the_keys_of_the_json_and_flat_rows(tmp_path: Path) -> None:
+    result = own(record=tmp_path / "kept")
+    printed = result.to_dict()
+    assert set(printed) == set(Result.model_fields) and json.loads(json.dumps(printed)) == printed
+    assert (
+        printed["transcript"] == str(result.transcript) and result.transcript == tmp_path / "kept" / "transcript.jsonl"
+    )
+    assert maci.read(result.transcript).events[-1] == result.finished
+    assert maci.DebateResult.of(maci.read(result.transcript).events).answer == result.answer
+    arguments, rounds = result.rows(), result.rows("rounds")
+    assert [row["round"] for row in rounds] == list(range(result.rounds + 1))
+    assert {row["id"] for row in arguments} == set(result.story.said)
+    for row in (*arguments, *rounds):
+        assert all(value is None or isinstance(value, str | int | float | bool) for value in row.values())
+    assert "answer='dengue'" in repr(result) and result.stop_reason in repr(result)
+    page = result._repr_html_()
+    assert page.startswith("<iframe sandbox ") and "Which diagnosis fits" in page and "dengue" in page
+
+
+def test_run_works_inside_a_running_loop_as_in_a_notebook() -> None:
+    async def cell() -> maci.DebateResult:
+        return own()
+
+    assert asyncio.run(cell()).answer == "dengue"
+
+
+def test_a_withheld_answer_is_none_and_says_why() -> None:
+    result = maci.run(QUESTION, outcomes=["Dengue fever", "a broken leg", "Gout"], panel="readers")
+    assert result.answer is None and result.probability is None
+    assert "Word statistics cannot decide" in result.withheld and "answer=None" in repr(result)
+    assert result.to_dict()["answer"] is None
+
+
+def test_models_by_name_take_their_seats_as_at_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("alpha", "beta") as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        models = ["openai/alpha", "openai/beta"]
+        result = maci.run(
+            "Is it so?", models, [], outcomes=["yes", "no"], evidence=["yes it is", "no it is not"], budget=60_000,
+            settings={"max_rounds": 2},
+        )  # fmt: skip
+    assert result.story.opened.panel == "--agents" and result.story.opened.judges == ()
+    assert result.story.opened.config.budget.tokens == 60_000 and 0 < result.tokens <= 60_000
+    assert result.answer in ("yes", "no")
+
+
+def test_a_cancelled_task_leaves_a_record_that_can_be_resumed(tmp_path: Path) -> None:
+    async def cut() -> None:
+        task: asyncio.Task[maci.DebateResult]
+
+        def watch(event: maci.Event) -> None:
+            if event.type == "turn":
+                task.cancel()
+
+        debate = maci.arun("dengue", panel="readers", record=tmp_path / "cut", watch=watch)
+        task = asyncio.create_task(debate)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cut())
+    recording = maci.read(tmp_path / "cut" / "transcript.jsonl")
+    assert not recording.finished and any(event.type == "turn" for event in recording.events)
+    seated = reseat(recording.opened, PanelChoice())
+
+    async def again() -> list[maci.Event]:
+        return [event async for event in maci.debate(seated.opened, seated.table, recorded=recording.events)]
+
+    assert asyncio.run(again())[-1].type == "finished"
+
+
+def test_a_stream_yields_typed_events_and_stops_when_it_is_left() -> None:
+    async def all_of_it() -> list[maci.Event]:
+        return [event async for event in maci.stream("dengue", panel="readers", settings={"max_rounds": 2})]
+
+    events = asyncio.run(all_of_it())
+    assert isinstance(events[-1], maci.Finished)
+    assert maci.DebateResult.of(events).rounds == events[-1].rounds
+
+    async def first() -> str:
+        async with aclosing(maci.stream("dengue", panel="readers")) as events:
+            async for event in events:
+                return event.type
+        return ""
+
+    assert asyncio.run(first()) == "opened"
+
+
+@pytest.mark.parametrize(
+    ("case", "options", "error", "says"),
+    [
+        ("nosuchcase", {}, CaseError, "no built-in case named 'nosuchcase'"),
+        ("dengue?", {"outcoms": ["a", "b"]}, InputError, "unknown option 'outcoms'"),
+        (make_case(), {"outcomes": ["a", "b"]}, InputError, "a case brings its own"),
+        ("Is it so?", {"evidence": "nowhere/"}, InputError, "no such file or folder"),
+        ("Is it so?", {"agents": ["openai/a"], "panel": "readers"}, InputError, "not both"),
+        ("Is it so?", {"agents": ["openai/a", script("x", turn(1.0))]}, InputError, "names or objects, not both"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_asked(
+    case: object, options: dict[str, object], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        maci.run(case, **options)  # type: ignore[arg-type]
+
+
+def test_the_page_about_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(maci.__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 2
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks:
+        exec(block, names)
+    assert "has spoken" in (said := capsys.readouterr().out) and "DebateResult(answer=" in said
+    listed = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+    named = {name.partition("(")[0] for cell in listed for name in re.findall(r"`([^`]+)`", cell)}
+    assert set(Options.__annotations__) <= named  # none is missing from the tables
