@@ -53,7 +53,10 @@ def told(request: Request) -> float | None:
 
 def _reply(name: str, request: Request, level: float | None) -> str:
     """A turn at a level: the louder, the blunter, the farther apart, the fewer shared pieces."""
-    rng = Random(f"{name}/{request.messages}/{request.seed}")
+    whole = "\n".join(message.content for message in request.messages)
+    tone = next((line for line in whole.splitlines() if line.startswith("Tone: ")), "")
+    place = next(place for place in PLACES if f"the {place}?" in whole)
+    rng = Random(f"{name}/{place}/{tone}/{request.seed}")  # whatever else a prompt says, the same draw
     loud = 0.5 if level is None else level
     blunt = ("Stop. That is wrong and must be rejected!", "Prove it. The others ignore the risk!", "Never accept that!")
     mild = ("It may perhaps fit, though this is unclear.", "It could possibly be so.", "On balance it seems likely.")
