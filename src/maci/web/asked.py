@@ -264,20 +264,17 @@ class Form:
             raise InputError(
                 f"the schema has {len(enums) or 'no'} properties that are an enum of two or more strings, and exactly one is debated"
             )
-        fields = []
+        required, fields = schema.get("required"), []
         for name, (each, nullable) in found.items():
             with_ = "answer" if name == enums[0] else _filled(name, each)
-            if with_ is None and name in schema.get("required", ()):
+            if with_ is None and isinstance(required, list) and name in required:
                 if not nullable:
                     raise InputError(f"the schema requires {name!r:.60}, and a debate has nothing to fill it with")
                 with_ = "null"
             if with_ is not None:
                 fields.append((name, with_))
-        longest = [
-            int(found[name][0]["maxLength"])
-            for name, with_ in fields
-            if with_ == "rationale" and "maxLength" in found[name][0]
-        ]
+        strings = (found[name][0] for name, with_ in fields if with_ == "rationale")
+        longest = [most for part in strings if isinstance(most := part.get("maxLength"), int) and most >= 0]
         return cls(enums[0], _labels(found[enums[0]][0]) or (), tuple(fields), min(longest, default=None))
 
     def fill(self, answer: str, p: float, why: str) -> str:

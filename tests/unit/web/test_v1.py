@@ -331,3 +331,20 @@ def test_models_are_named_in_the_request_where_the_operator_allows_it(
         assert 0 < answer.usage.total_tokens <= 60_000
         opened = server.events()[0]
         assert [seat["model"] for seat in opened["table"]["agents"]] == body["agents"] and opened["judges"] == []
+
+
+_YES = {"type": "string", "enum": ["yes", "no"]}
+
+
+@pytest.mark.parametrize(
+    ("properties", "filled"),
+    [
+        ({"a": _YES, "confidence": {"type": "number", "minimum": 0, "maximum": 100}}, {"a": "yes", "confidence": 75.0}),
+        ({"why": {"type": "string", "maxLength": 3}, "a": _YES}, {"why": "Bec", "a": "yes"}),
+        ({"a": _YES, "price": {"type": "number"}}, {"a": "yes"}),
+        ({"a": _YES, "why": {"type": "string", "pattern": "x"}}, {"a": "yes"}),
+    ],
+)
+def test_only_what_a_debate_has_is_filled_in(properties: dict[str, Any], filled: dict[str, Any]) -> None:
+    form = Form.of({"type": "object", "properties": properties, "required": 5})
+    assert json.loads(form.fill("yes", 0.75, "Because.")) == filled
