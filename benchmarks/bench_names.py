@@ -1,6 +1,6 @@
 """Names of outcomes: how often are two names of one thing joined, and how often two things, by kind of pair and by layer?
 
-    python benchmarks/bench_names.py benchmarks/data/names.jsonl [--half dev] [--encoder wordllama] [--model local/qwen2.5-coder-1.5b]
+    python benchmarks/bench_names.py [--file names2.jsonl] [--half dev] [--encoder wordllama] [--model local/qwen2.5-coder-1.5b]
 
 A pair is right where it is joined as it should be (the same, or narrower the right way round), or kept apart. Precision is over pairs
 that were joined. Recall is over pairs that should be joined; "within reach" are those that share a word or a known alias, or are an
@@ -35,7 +35,7 @@ REACHED = {"abbrev", "spelling", "qualifier", "syn_shared"}
 def gold(row: dict[str, Any]) -> str:
     if row["gold"] != "narrower":
         return str(row["gold"])
-    return "narrower" if row["narrower_is"] == "a" else "broader"
+    return "narrower" if row.get("narrower_is", "b") == "a" else "broader"
 
 
 def related(row: dict[str, Any], cosine: float, threshold: float) -> Relation | None:
@@ -88,6 +88,8 @@ def report(title: str, rows: Iterable[dict[str, Any]], found: dict[str, Relation
             wanted, hits = wanted + 1, hits + right
         if truth == "same" and (row["kind"] in REACHED or row.get("aliases") or share_a_word(row["a"], row["b"])):
             reach, reached = reach + 1, reached + right
+            if wrong and relation is None:
+                print(f"  open: {row['a']} | {row['b']} ({row['kind']})")
     print(f"{'kind':14}{'should be':12}{'right':>7}{'wrong':>7}{'open':>7}")
     for (kind, truth), n in sorted(kinds.items()):
         print(f"{kind:14}{truth:12}{n['right']:7}{n['wrong']:7}{n['open']:7}")
@@ -101,14 +103,15 @@ def report(title: str, rows: Iterable[dict[str, Any]], found: dict[str, Relation
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", type=Path, nargs="?", default=Path(__file__).parent / "blind" / "names.jsonl")
+    parser.add_argument("--file", default="names.jsonl", help="a file, or the name of one in benchmarks/blind")
     parser.add_argument("--half", choices=["dev", "test"], default="dev")
     parser.add_argument("--encoder", default="wordllama")
     parser.add_argument("--model", default="")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--wrong", action="store_true", help="print what is wrong (not for the test half)")
     args = parser.parse_args()
-    lines = (json.loads(line) for line in args.file.read_text(encoding="utf-8").splitlines())
+    file = Path(args.file) if Path(args.file).is_file() else Path(__file__).parent / "blind" / args.file
+    lines = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
     rows = [row for row in lines if row["half"] == args.half]
     encoder, rules = load_encoder(args.encoder), Beliefs()
     vectors = {row["id"]: encoder.encode([row["a"], row["b"]]) for row in rows}
