@@ -1,4 +1,4 @@
-"""How far a result can be trusted: what was watched in each round, what stands against the answer, whether to answer at all."""
+"""How far a result can be trusted, as records: what was watched in each round, what stands against the answer, why none is given."""
 
 from __future__ import annotations
 
