@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -18,6 +20,9 @@ from maci.cases.outcomes import OutcomeSpace, normal
 from maci.errors import BeliefError, CaseError, InputError, explain, near
 from maci.files.bounds import Beyond, check_data
 from maci.files.parse import load, parse, read, read_bytes, read_lines
+
+_COMPARED = 20
+"""Unknown labels of evidence that are compared with the outcomes: a slip shows among the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,8 @@ class Case:
             raise CaseError("the case has no question: add `question: …`")
         if self.gold is not None and not normal(self.gold):
             raise CaseError(f"gold is {self.gold!r}: it has no letters or digits")
-        ids = [document.id for document in self.evidence if document.id is not None]
-        if repeated := next((i for i in ids if ids.count(i) > 1), None):
+        ids = Counter(document.id for document in self.evidence if document.id is not None)
+        if repeated := next((id for id, times in ids.items() if times > 1), None):
             raise CaseError(f"two pieces of evidence have the id {repeated!r}: give each its own, or leave ids out")
         if self.gold is not None and self.outcomes.kind != "open":
             try:
@@ -194,8 +199,9 @@ class CaseFile(BaseModel):
         )
         names = (*space.labels, *space.aliases)
         known = {normal(name) for name in names}
-        for label in (document.label for document in documents):
-            if label is not None and normal(label) not in known and (meant := near(label, names)):
+        labels = dict.fromkeys(document.label for document in documents if document.label is not None)
+        for label in islice((label for label in labels if normal(label) not in known), _COMPARED):
+            if meant := near(label, names):
                 raise CaseError(
                     f"a piece of evidence has the label {label!r}, which is no outcome of this case: {meant}"
                 )

@@ -114,8 +114,11 @@ def label(path: Path, name: str, tags: str) -> None:
 def read_label(path: Path) -> tuple[str, tuple[str, ...]]:
     """The name and tags that people gave the debate of a transcript; nothing where there are none, or none that can be read."""
     try:
-        found = json.loads(path.with_name(LABEL).read_text(encoding="utf-8"))
-        return str(found["name"])[:_LETTERS], tuple(tags_of(",".join(map(str, found["tags"]))))
+        with path.with_name(LABEL).open("rb") as file:
+            found = json.loads(file.read(_TAIL))
+        name, tags = str(found["name"])[:_LETTERS], tuple(tags_of(",".join(map(str, found["tags"]))))
+        " ".join((name, *tags)).encode()  # half a character is no name
+        return name, tags
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "", ()
 
@@ -171,11 +174,18 @@ def _summary(
         by_hand=_holds(whole, "intervened"),
         name=name,
         tags=tags,
-        p=last["distribution"].get(answer) if over and answer is not None else None,
-        rounds=last.get("rounds") if over else None,
-        tokens=last.get("tokens") if over else None,
-        words=" ".join(map(str, words)).casefold(),
+        p=_number(last["distribution"].get(answer), float) if over and answer is not None else None,
+        rounds=_number(last.get("rounds")) if over else None,
+        tokens=_number(last.get("tokens")) if over else None,
+        words=" ".join(map(str, words)).casefold().encode().decode(),  # raises where half a character stands in it
     )
+
+
+def _number(value: Any, kind: type[int] | type[float] = int) -> Any:
+    """A figure of a record; whatever else stands in its place makes the record unreadable."""
+    if value is None or (isinstance(value, (int, kind)) and not isinstance(value, bool) and 0 <= value < 1e15):
+        return value
+    raise ValueError(f"{value!r:.40} is no figure")
 
 
 def _holds(record: bytes, kind: str) -> bool:

@@ -36,6 +36,10 @@ Files = Mapping[str, Sequence[Upload]]
 """Files by the field they were sent in."""
 
 
+_ENTRIES = 1000
+"""Forms whose files are kept at the most, however small."""
+
+
 class Kept:
     """Files that came with forms which had to be shown again: nobody has to choose them twice. In memory, within limits."""
 
@@ -55,7 +59,7 @@ class Kept:
         self._forget()
         _, owner, files = self._kept.get(form.get("kept", ""), (0.0, "", {}))
         every = [(name, upload) for name, uploads in files.items() for upload in uploads] if owner == session else []
-        wanted = [int(name[5:]) for name in form if re.fullmatch(r"kept_\d{1,3}", name)]
+        wanted = {int(name[5:]) for name in form if re.fullmatch(r"kept_[0-9]{1,3}", name)}
         if any(number >= len(every) for number in wanted):
             with concerning("files"):
                 raise InputError("the files that you sent before are no longer kept: choose them again")
@@ -66,7 +70,7 @@ class Kept:
         """Let go of what is old, and of the oldest where there is too much."""
         now = self._clock()
         self._kept = {word: entry for word, entry in self._kept.items() if entry[0] > now}
-        while sum(map(_size, self._kept.values())) > self._limits.kept:
+        while len(self._kept) > _ENTRIES or sum(map(_size, self._kept.values())) > self._limits.kept:
             del self._kept[next(iter(self._kept))]
 
 

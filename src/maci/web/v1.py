@@ -172,18 +172,19 @@ async def model(name: str) -> JSONResponse:
 @router.post("/chat/completions")
 async def complete(request: Request, asked: ChatRequest) -> Response:
     """Debate the question, and answer."""
-    return await _debated(request, asked.wanted())
+    return await _debated(request, await asyncio.to_thread(asked.wanted))
 
 
 @router.post("/responses")
 async def respond(request: Request, asked: ResponsesRequest) -> Response:
     """The same for the Responses API."""
-    return await _debated(request, asked.wanted())
+    return await _debated(request, await asyncio.to_thread(asked.wanted))
 
 
 async def _debated(request: Request, wanted: Wanted) -> Response:
     desk, sharing = desk_of(request), cast(Sharing, request.app.state.sharing)
-    case, choice = wanted.case(desk.settings), wanted.choice(desk.settings)
+    case = await asyncio.to_thread(wanted.case, desk.settings)  # may be long, and others wait
+    choice = wanted.choice(desk.settings)
     asking = Asking(
         visitor=address_of(request),
         digest=wanted.digest,

@@ -180,3 +180,13 @@ def test_bare_yes_no_and_numbers_in_yaml_are_findings(tmp_path: Path) -> None:
     assert dict(load_case(str(file)).hidden) == {"rash": "no", "cough": "yes", "pulse": "110", "skin": "pale"}
     with pytest.raises(CaseError, match=r"hidden\.rash is None"):
         parse_case({**GOOD, "hidden": {"rash": None}}, "x")
+
+
+def test_labels_that_are_no_outcome_are_compared_with_the_outcomes_only_as_far_as_that_may_show_a_slip(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[str] = []
+    monkeypatch.setattr("maci.cases.case.near", lambda label, *_: compared.append(label) or "")
+    texts = [{"text": f"text {n}", "label": f"other {n}", "id": f"i{n}"} for n in range(300)]
+    case = parse_case({"question": "Which?", "outcomes": ["a", "b"], "evidence": texts}, "here")
+    assert len(case.evidence) == 300 and 0 < len(compared) <= 20

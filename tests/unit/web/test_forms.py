@@ -173,6 +173,9 @@ def test_files_are_kept_for_who_sent_them_within_time_and_size() -> None:
     files = {"files": [Upload("a.txt", b"12345"), Upload("b.txt", b"678")]}
     word = kept.keep("ana", files)
     assert kept.files("ana", {"kept": word, "kept_1": "yes"}) == {"files": [files["files"][1]]}
+    assert kept.files("ana", {"kept": word, "kept_1": "yes", "kept_01": "yes", "kept_\u0661": "yes"}) == {
+        "files": [files["files"][1]]
+    }
     assert kept.files("ana", {"kept": word}) == {"files": []}
     for session, form in (("bob", {"kept": word, "kept_0": "yes"}), ("ana", {"kept": "other", "kept_0": "yes"})):
         with pytest.raises(InputError, match="choose them again"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -203,3 +204,25 @@ def test_a_known_answer_is_compared_by_the_names_of_the_outcomes(tmp_path: Path)
         write(tmp_path / name / "transcript.jsonl", table, settings("max_rounds=2"), case)
     right = {summary.id: (summary.answer, summary.right) for summary in listed(tmp_path)}
     assert right == {"alias": (LABELS[0], True), "other": (LABELS[0], False), "open": (LABELS[0], None)}
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "forged"),
+    [
+        (-1, "tokens", "zz"),
+        (-1, "rounds", {"a": 1}),
+        (-1, "distribution", dict.fromkeys(LABELS, "abc")),
+        (0, "panel", "half a character: \ud800"),
+    ],
+)
+def test_a_record_with_something_else_for_a_figure_or_half_a_character_takes_no_other_with_it(
+    tmp_path: Path, line: int, key: str, forged: object
+) -> None:
+    path = record(tmp_path, "odd")
+    record(tmp_path, "sound")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[line] = json.dumps({**json.loads(lines[line]), key: forged}, separators=(",", ":"))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = listed(tmp_path)
+    assert {row.id: row.state for row in found} == {"odd": "unreadable", "sound": "finished"}
+    assert "sound" in home_page(Found(found, 2, 2), Visit("session"))
