@@ -152,3 +152,14 @@ def test_no_action_is_favoured_where_the_answer_is_withheld() -> None:
         name = "given" if action else "held"
         printed = json.loads(told("plan", "--utilities", "worth.yaml", "--json")(name))["favoured"]
         assert (printed and printed["action"]) == action
+
+
+@pytest.mark.parametrize("words", [(), ("--verbose",), ("-q",)])
+def test_an_agent_asked_alone_does_not_name_the_guess_either(words: tuple[str, ...]) -> None:
+    rules = settings("triage.enabled=true", "triage.worth=0", "answer.recommendation=off")
+    for name, why in (("held", "2 texts for 3 outcomes"), ("given", "")):
+        table, case = seat([script("x", turn(0.9, 0.1)), script("y", turn(0.8, 0.2))]), make_case()
+        opened = open_debate(table, rules, case, unfit=why, panel="readers", created="2026-11-16T09:27:31Z")
+        write(Path("alone", name, "transcript.jsonl"), table, opened=opened)
+    view, answer = told("debate", "--resume", "--plain", *words, "--out"), f"answers {GUESS}"
+    assert answer in view("alone/given") and answer not in view("alone/held") and WHY in view("alone/held")

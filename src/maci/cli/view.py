@@ -123,8 +123,10 @@ class DebateView:
             case Gained():
                 self._gained(event)
             case Triaged():
-                for line, style in explained(event, full=self._explain):
-                    self._say(line, style)
+                opened = self.story.opened
+                if not opened.unfit or opened.config.answer.force:  # it would name the guess that is withheld
+                    for line, style in explained(event, full=self._explain):
+                        self._say(line, style)
             case Initialized():
                 self._initialized(event)
             case Gated():

@@ -166,7 +166,7 @@ def triage_why(event: Triaged) -> tuple[str, ...]:
         more += ", but at the risk asked for no answer could be given"
     end = "so MACI continues" if event.escalate else "so MACI stops here"
     return (
-        f"{who} {event.answer}{tied}; the chance that it is right is about {percent(event.confidence)}.",
+        f"{who} {event.answer}{tied}; by the agents' own estimate it is right with a chance of about {percent(event.confidence)}.",
         f"{more}, {end}.",
     )
 
@@ -189,6 +189,8 @@ def stopped(story: Story) -> str:
     if result is None:
         return ""
     said = stop_of(result)
+    if result.stop_reason == "triage" and result.unfit:
+        return said  # why triage stopped would name the guess that is withheld
     if result.stop_reason == "triage" and (looked := story.rounds[0].triaged):
         return " ".join((said, *triage_why(looked[-1])))
     if result.stop_reason in ("budget", "error", "triage"):
