@@ -201,6 +201,6 @@ def test_an_answer_that_shares_the_lead_is_told_as_a_tie():
     assert outline(story).grave == ("Undecided: dengue, chikungunya are equally probable.",)
     assert stopped(story).replace("\N{NO-BREAK SPACE}", " ") == (
         "No debate was held: it was not expected to be worth its tokens. One agent answers dengue, tied with another outcome; by "
-        "the agents' own estimate it is right with a chance of about 45 %. A vote is expected to raise it by 13.0 percentage points for about 100 tokens; such a "
-        "gain is worth 0 tokens, so MACI stops here."
+        "the agents' own estimate it is right with a chance of about 45 %. A vote is expected to raise it by 13.0 percentage "
+        "points for about 100 tokens; such a gain is worth 0 tokens, so MACI stops here."
     )
