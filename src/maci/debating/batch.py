@@ -196,7 +196,9 @@ class Batch:
             self._same(entry, events, path)
             self._count(events)
         last = events[-1] if events else None
-        failed = isinstance(last, Finished) and (last.stop_reason == "error" or last.answer is None)
+        failed = isinstance(last, Finished) and (
+            last.stop_reason == "error" or last.answer is None or (last.stop_reason == "budget" and last.rounds == 0)
+        )  # the openings alone, because the budget ended, are no debate
         return (following, ()) if failed and self.retry_failed else (path, events)
 
     def _same(self, entry: BatchCase, events: Sequence[Event], path: Path) -> None:

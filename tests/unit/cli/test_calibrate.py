@@ -200,7 +200,7 @@ def test_what_a_batch_debated_is_not_debated_again(maci: Callable[..., Any], hel
 
 
 def test_a_budget_that_ends_first_keeps_what_was_debated(maci: Callable[..., Any], server: Any) -> None:
-    ran = maci(*PAIR, "--yes", "--budget-tokens", "22000", "--quiet")
+    ran = maci(*PAIR, "--yes", "--budget-tokens", "20000", "--quiet")
     assert ran.code == 4 and "raise --budget-tokens" in ran.err and not Path("calibration.toml").exists()
     kept = len(list(known_runs(Path("maci-runs"))))
     assert 0 < kept < 22
