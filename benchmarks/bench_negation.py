@@ -1,8 +1,8 @@
 """Negation: is a feature said to be present, said to be absent, or left open in a sentence?
 
-    python benchmarks/bench_negation.py [--file negation.jsonl|negation2.jsonl] [--half dev|test] [--wrong]
+    python benchmarks/bench_negation.py [--file negation.jsonl|negation2.jsonl|negation3.jsonl] [--half dev|test] [--wrong]
 
-Two files of `benchmarks/blind`, by two authors. A sentence that does not mention the feature leaves it open. Intervals: Wilson.
+Three files of `benchmarks/blind`, by three authors. A sentence that does not mention the feature leaves it open. Intervals: Wilson.
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ from time import process_time
 
 import numpy as np
 
-from maci.agents.families import FAMILIES
-from maci.agents.reader import Conduct
+from maci.agents.reader import FAMILIES, Conduct
 from maci.calibration.temperature import ece, fit_temperature
 from maci.config import Config, build
 from maci.controller.decisions import Finished, Gated, Initialized

@@ -18,9 +18,9 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
+from maci.agents.agent import FunctionAgent, FunctionJudge
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Turn
-from maci.agents.fake import FunctionAgent, FunctionJudge
 from maci.agents.judges.crit import CritScore
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace

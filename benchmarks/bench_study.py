@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from maci.lab.study.report import ReportSettings, build_report, gather, render
+from maci.lab.study.report.gather import uncollected
 from maci.lab.study.store import FILE, SqliteStore
 from maci.lab.study.study import Meta
 
@@ -104,6 +105,7 @@ def _raised(belief: dict[str, float], power: float) -> dict[str, float]:
     return {y: p / total for y, p in raised.items()}
 
 
+@uncollected()  # as `maci study report` does
 def measured(folder: Path, keep: Path | None = None) -> dict[str, Any]:
     """CPU seconds of each step; the report is written as JSON and as a page."""
     at = [process_time()]

@@ -1,40 +1,50 @@
-"""Many debates at once on a slow server, beside a bare aiohttp script that makes the same calls in the same order.
+"""Many debates at once on a slow server: MACI, a bare aiohttp script, LangGraph, AutoGen and Inspect (`peers.py`).
 
-    python benchmarks/bench_throughput.py [--json] [--quick]
+    python benchmarks/bench_throughput.py [--json] [--quick] [--who bare,maci] [--debates 200] [--delays 1,0.1,heavy] [--times 10]
 
-Each of 200 debates has 2 agents, 3 rounds, 3 judges and 1 argument a turn: 26 calls, of which a round's scores wait for their turn,
-and a round for all scores of the one before. MACI runs its whole stack: panel, prompts, budget, limits, response cache on disk,
-transcript on disk. The bare script sends the bodies of one such debate with ``session.post(json=…)`` and reads the replies.
-Both run in processes of their own, in turn, against one server process: at 1 s an answer for the time, at 100 ms for the
-CPU a call costs. The ratio is of the medians; `ideal` is what the 7 answers one after another take.
+A debate has 2 agents, 3 rounds, 3 judges and 1 argument a turn, and a recommendation at the end: 27 calls, of which a round's scores
+wait for their turn, and a round for all scores of the one before. MACI runs its whole stack: panel, prompts, budget, limits, response
+cache on disk, transcript on disk. Each runs in a process of its own, in turn, against one server process, so that whatever else the
+machine does falls on all of them; a ratio is to the bare script of the same turn. At 1 s an answer the time tells, at 100 ms the CPU
+a call costs; `heavy` replies take 0.1 s times a Pareto variate (α = 1.5), 2 s at most. Memory is the most of the whole process.
+
+Two measures do not depend on what else the machine does, each for a call of 10 debates at once: ``--count`` has the function calls,
+Python's and C's, and ``--instructions`` (needs valgrind, takes minutes) the machine's instructions outside the system, beside the bare
+script's. Few debates at once repeat little, so that what is kept for the next debate of a case shows less in them.
+
+MACI_PEERS names the Python that has the frameworks (requirements/peers.txt); a row says so where one is not installed there.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
+import cProfile
 import json
 import os
-import resource
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from time import perf_counter, sleep
+from time import sleep
 from typing import Any
+from urllib.request import urlopen
 
-TESTS = Path(__file__).resolve().parents[1] / "tests"
-sys.path.insert(0, str(TESTS))  # the fake server
+from peers import IMPORTS, instructed, measured
+
+HERE = Path(__file__).resolve().parent
+TESTS = HERE.parent / "tests"  # the fake server
 
 AGENTS = ("openai/gpt-fake", "mistral/fake")
 JUDGES = ("xai/fake-1", "deepseek/fake-2", "together/qwen-fake")
 ROUNDS = 3
-CALLS = len(AGENTS) * (1 + ROUNDS * (1 + len(JUDGES)))
-STEPS = 1 + 2 * ROUNDS
-"""Answers that wait for each other: the opening, then a turn and its scores in each round."""
+CALLS = len(AGENTS) * (1 + ROUNDS * (1 + len(JUDGES))) + 1
+WHO = ("bare", "maci", "langgraph", "autogen", "inspect")
+Figures = dict[str, float]
 
 
 # --- MACI -------------------------------------------------------------------------------------------------------------------
@@ -103,144 +113,190 @@ def listen(http: Any, tap: list[bytes]) -> None:
     http.post = tapped
 
 
-# --- the same calls without it ----------------------------------------------------------------------------------------------
-
-
-async def bare(url: str, debates: int, bodies: Mapping[str, Any]) -> None:
-    """The same graph of calls, and nothing else."""
-    import aiohttp
-
-    headers = {"Authorization": "Bearer sk-bench"}
-
-    async def call(body: Any) -> None:
-        async with session.post(f"{url}/v1/chat/completions", json=body, headers=headers) as response:
-            answer = await response.json()
-            json.loads(answer["choices"][0]["message"]["content"])
-
-    async def turn(t: int, agent: int) -> None:
-        await call(bodies["turns"][t][agent])
-        if t:
-            scores = bodies["scores"][t - 1][agent]
-            await asyncio.gather(*(call(body) for body in scores))
-
-    async def one() -> None:
-        for t in range(ROUNDS + 1):
-            await asyncio.gather(*(turn(t, agent) for agent in range(len(AGENTS))))
-
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        await asyncio.gather(*(one() for _ in range(debates)))
-
-
 def sorted_bodies(tap: list[bytes]) -> dict[str, Any]:
     """The calls of one debate by their place in it."""
     bodies = [json.loads(raw) for raw in tap]
     turns = [body for body in bodies if body["response_format"]["json_schema"]["name"] == "turn"]
     scores = [body for body in bodies if body["response_format"]["json_schema"]["name"] == "grades"]
     m, k = len(AGENTS), len(JUDGES)
-    assert len(turns) == m * (ROUNDS + 1) and len(scores) == m * k * ROUNDS, (len(turns), len(scores))
+    counts = len(turns), len(scores), len(bodies)
+    assert counts == (m * (ROUNDS + 1), m * k * ROUNDS, CALLS), counts
     return {
         "turns": [turns[t * m : (t + 1) * m] for t in range(ROUNDS + 1)],
         "scores": [
             [scores[(t * m + agent) * k : (t * m + agent + 1) * k] for agent in range(m)] for t in range(ROUNDS)
         ],
+        "last": bodies[-1],
     }
-
-
-async def warm_up(maci: Maci, folder: Path) -> dict[str, Any]:
-    """One debate without delay: loads what is loaded late, and shows what the calls are."""
-    from fake_server import FakeServer
-
-    tap: list[bytes] = []
-    async with FakeServer() as server:
-        await maci.run(server.url, 1, folder, tap)
-    return sorted_bodies(tap)
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------------
 
 
-def work(kind: str, url: str, debates: int) -> dict[str, float]:
-    """One measurement, in this process: seconds and CPU seconds."""
+def work(kind: str, url: str, warm: str, debates: int) -> Any:
+    """What a process of its own does: one measurement of MACI, or the bodies of one debate's requests."""
+    maci, tap = Maci(), list[bytes]()
     with tempfile.TemporaryDirectory() as folder:
-        maci = Maci()
-        bodies = asyncio.run(warm_up(maci, Path(folder) / "warm"))
-        gc.collect()
-        gc.set_threshold(50_000, 20, 20)  # as `maci` does
-        before, began = resource.getrusage(resource.RUSAGE_SELF), perf_counter()
-        if kind == "maci":
-            asyncio.run(maci.run(url, debates, Path(folder) / "run"))
-        else:
-            asyncio.run(bare(url, debates, bodies))
-        seconds, after = perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"seconds": seconds, "cpu": cpu}
+        asyncio.run(maci.run(warm, 1, Path(folder) / "warm", tap))
+        if kind == "bodies":
+            return sorted_bodies(tap)
+        if kind == "count":
+            profile = cProfile.Profile()
+            profile.runcall(asyncio.run, maci.run(url, debates, Path(folder) / "run"))
+            return sum(entry.callcount for entry in profile.getstats()) / (debates * CALLS)
+        if kind == "instructions":
+            return instructed(lambda: asyncio.run(maci.run(url, debates, Path(folder) / "run")))
+        return measured(lambda: asyncio.run(maci.run(url, debates, Path(folder) / "run")))
 
 
-def in_turn(delay: float, debates: int, times: int) -> dict[str, Any]:
-    """Both, one after the other, several times, against one server."""
-    command = [sys.executable, "-m", "fake_server", "--delay", str(delay), "--for", "900"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(TESTS)}
-    ) as server:
+@contextmanager
+def serving(delay: str) -> Iterator[str]:
+    """The fake server in a process of its own; its address."""
+    slow = ("--heavy", "0.1") if delay == "heavy" else ("--delay", delay)
+    command = [sys.executable, "-m", "fake_server", *slow, "--for", "7200"]
+    environ = {**os.environ, "PYTHONPATH": str(TESTS)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as server:
         try:
             assert server.stdout is not None
-            url = server.stdout.readline().split()[-1]
-            rows: dict[str, list[dict[str, float]]] = {"bare": [], "maci": []}
-            for _ in range(times):
-                for kind in rows:
-                    rows[kind].append(_child(kind, url, debates))
+            yield server.stdout.readline().split()[-1]
         finally:
             server.terminate()
-    seconds = {kind: median(row["seconds"] for row in found) for kind, found in rows.items()}
-    cpu = {kind: median(row["cpu"] for row in found) / (debates * CALLS) for kind, found in rows.items()}
-    return {
-        "delay_s": delay,
-        "debates": debates,
-        "calls": debates * CALLS,
-        "ideal_s": delay * STEPS,
-        "bare_s": seconds["bare"],
-        "maci_s": seconds["maci"],
-        "ratio": seconds["maci"] / seconds["bare"],
-        "bare_cpu_ms": 1e3 * cpu["bare"],
-        "maci_cpu_ms": 1e3 * cpu["maci"],
-        "all": {kind: [row["seconds"] for row in found] for kind, found in rows.items()},
-    }
 
 
-def _child(kind: str, url: str, debates: int) -> dict[str, float]:
-    command = [sys.executable, __file__, "--work", kind, "--url", url, "--debates", str(debates)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+def _child(*command: str) -> Any:
+    """The last line that a process prints, which is JSON."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
     if done.returncode:
-        raise SystemExit(f"{kind} failed:\n{done.stderr}")
+        raise SystemExit(f"{' '.join(command[1:4])} failed:\n{done.stderr[-2000:]}")
     sleep(0.2)
-    return json.loads(done.stdout)  # type: ignore[no-any-return]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def requests(url: str) -> int:
+    """How many the server has counted."""
+    with urlopen(f"{url}/count") as reply:
+        return sum(each["requests"] for each in json.load(reply).values())
+
+
+def instructions(who: str, url: str, warm: str) -> float:
+    """Those of one call, in thousands, by valgrind: it counts between two calls of :func:`peers.instructed`."""
+    with tempfile.TemporaryDirectory() as folder:
+        common = "--url", url, "--warm", warm, "--debates", "10", "--work"
+        command = [sys.executable, __file__, *common, "instructions"]
+        if who == "bare":
+            file = Path(folder) / "bodies.json"
+            file.write_text(json.dumps(_child(sys.executable, __file__, *common, "bodies")), encoding="utf-8")
+            command = [sys.executable, str(HERE / "peers.py"), "bare", url, warm, "10", str(file), "instructions"]
+        valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"]
+        done = subprocess.run(valgrind + command, capture_output=True, text=True, check=True)
+    return int(done.stderr.rpartition("Collected : ")[2].split()[0]) / (10 * CALLS) / 1e3
+
+
+def python_of(who: str) -> str:
+    """The Python that measures it."""
+    return sys.executable if who in ("bare", "maci") else os.environ.get("MACI_PEERS", sys.executable)
+
+
+def import_cpu(who: str) -> float | None:
+    """CPU seconds of a Python that imports what the job needs; ``None`` where it is not installed."""
+    before = os.times()
+    done = subprocess.run([python_of(who), "-c", IMPORTS[who]], capture_output=True, check=False)
+    after = os.times()
+    if done.returncode:
+        return None
+    return after.children_user - before.children_user + after.children_system - before.children_system
+
+
+def in_turn(delay: str, debates: int, times: int, who: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Each once, one after the other, several times, against one server: a row for each."""
+    rows: dict[str, list[Figures]] = {each: [] for each in who}
+    with serving(delay) as url, serving("0") as warm, tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "bodies.json"
+        maci = sys.executable, __file__, "--url", url, "--warm", warm, "--debates", str(debates)
+        file.write_text(json.dumps(_child(*maci, "--work", "bodies")), encoding="utf-8")
+        for _ in range(times):
+            for each in who:
+                before = requests(url)
+                peer = python_of(each), str(HERE / "peers.py"), each, url, warm, str(debates), str(file)
+                rows[each].append(_child(*maci, "--work", "maci") if each == "maci" else _child(*peer))
+                assert requests(url) - before == debates * CALLS, f"{each} made other calls"
+    return [_row(delay, debates, each, rows) for each in who]
+
+
+def _row(delay: str, debates: int, who: str, rows: Mapping[str, list[Figures]]) -> dict[str, Any]:
+    """Medians of one, with all figures, and the ratios to the bare script of the same turn."""
+    own, calls = rows[who], debates * CALLS
+    found: dict[str, Any] = {"debates": debates, "replies": delay, "who": who, "times": len(own)}
+    for name, unit in (("seconds", 1.0), ("cpu", 1e3 / calls), ("peak_mb", 1.0)):
+        found[name] = [unit * one[name] for one in own]
+        found[f"{name}_ratio"] = [one[name] / base[name] for one, base in zip(own, rows["bare"], strict=True)]
+    return found
+
+
+def spread(values: list[float], form: str) -> str:
+    """The median, and the least and the greatest."""
+    return f"{median(values):{form}} [{min(values):{form}}, {max(values):{form}}]"
+
+
+def lines(rows: list[dict[str, Any]], imports: Mapping[str, list[float] | None]) -> Iterator[str]:
+    """The table, in Markdown."""
+    yield "| debates | replies | | time, s | × bare | CPU per call, ms | × bare | peak, MB | n |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for r in rows:
+        replies = "heavy" if r["replies"] == "heavy" else f"{float(r['replies']):g} s"
+        figures = [spread(r["seconds"], ".2f"), spread(r["seconds_ratio"], ".2f"), spread(r["cpu"], ".2f")]
+        figures += [spread(r["cpu_ratio"], ".1f"), f"{median(r['peak_mb']):.0f}", str(r["times"])]
+        yield f"| {r['debates']:,} | {replies} | {r['who']} | {' | '.join(figures)} |"
+    yield ""
+    yield "| | CPU to import, s |"
+    yield "|---|---|"
+    for who, found in imports.items():
+        yield f"| {who} | {'not installed' if found is None else spread(found, '.2f')} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--quick", action="store_true", help="each once, 40 debates")
-    parser.add_argument("--debates", type=int, default=200)
-    parser.add_argument("--times", type=int, default=3)
-    parser.add_argument("--delays", default="1.0,0.1", help="seconds the server takes")
-    parser.add_argument("--work", choices=("maci", "bare"), help=argparse.SUPPRESS)
+    parser.add_argument("--quick", action="store_true", help="1 and 20 debates, replies after 0.1 s, each twice")
+    parser.add_argument("--who", default=",".join(WHO), help="of bare (always), maci, langgraph, autogen, inspect")
+    parser.add_argument("--debates", default="1,20,200,1000", help="at once")
+    parser.add_argument("--times", type=int, default=10)
+    parser.add_argument("--delays", default="0.1,1,heavy", help="seconds the server takes")
+    parser.add_argument("--work", choices=("maci", "bodies", "count", "instructions"), help=argparse.SUPPRESS)
+    parser.add_argument("--count", action="store_true", help="only count the function calls that a call costs MACI")
+    parser.add_argument("--instructions", action="store_true", help="only count the machine's instructions of a call")
     parser.add_argument("--url", help=argparse.SUPPRESS)
+    parser.add_argument("--warm", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
-        print(json.dumps(work(options.work, options.url, options.debates)))
+        print(json.dumps(work(options.work, options.url, options.warm, int(options.debates))))
         return
-    debates, times = (40, 1) if options.quick else (options.debates, options.times)
-    rows = [in_turn(delay, debates, times) for delay in map(float, options.delays.split(","))]
-    if options.json:
-        print(json.dumps(rows))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers end with it
+    if options.quick:
+        options.debates, options.delays, options.times = "1,20", "0.1", 2
+    if options.count:
+        with serving("0.1") as url, serving("0") as warm:
+            rest = "--work", "count", "--url", url, "--warm", warm, "--debates", "10"
+            print(f"{_child(sys.executable, __file__, *rest):,.0f} function calls per call")
         return
-    print(f"{debates} debates at once, {CALLS} calls each; medians of {times} runs of each, in turn")
-    print("server   ideal     bare     MACI   ratio   CPU per call: bare      MACI")
-    for r in rows:
-        print(
-            f"{r['delay_s']:>4g} s  {r['ideal_s']:>5.1f} s  {r['bare_s']:>5.2f} s  {r['maci_s']:>5.2f} s  {r['ratio']:>6.3f}"
-            f"  {r['bare_cpu_ms']:>16.3f} ms  {r['maci_cpu_ms']:>6.3f} ms"
-        )
+    if options.instructions:
+        with serving("0.1") as url, serving("0") as warm:
+            bare, own = (instructions(who, url, warm) for who in ("bare", "maci"))
+        print(f"{own:,.0f} thousand instructions per call, {own / bare:.2f} times the bare script's {bare:,.0f}")
+        return
+    who = ("bare", *(each for each in options.who.split(",") if each != "bare"))
+    tries = [[import_cpu(each) for each in who] for _ in range(options.times + 1)][1:]  # the first writes byte code
+    imports = {
+        each: None if column[0] is None else list(column)
+        for each, column in zip(who, zip(*tries, strict=True), strict=True)
+    }
+    here = tuple(each for each in who if imports[each] is not None)
+    rows = []
+    for debates in map(int, options.debates.split(",")):
+        for delay in options.delays.split(","):
+            print(f"{debates} debates, replies {delay} …", file=sys.stderr, flush=True)
+            rows += in_turn(delay, debates, options.times, here)
+    print(json.dumps({"rows": rows, "imports": imports}) if options.json else "\n".join(lines(rows, imports)))
 
 
 if __name__ == "__main__":

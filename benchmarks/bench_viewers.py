@@ -79,8 +79,8 @@ def serve(rate: float, seconds: float) -> None:
     from maci.controller.inputs import Intervened
     from maci.seating import seating
     from maci.seating.seating import PanelChoice
-    from maci.web.app import create_app
-    from maci.web.server import ServerSettings
+    from maci.web import ServerSettings
+    from maci.web.server import create_app
 
     seating.load_encoder = lambda *args, **more: HashEncoder()  # type: ignore[assignment]
     seating.Tables._seat = lambda self, case, seed: table(case, rate)  # type: ignore[method-assign]

@@ -3,13 +3,13 @@
 =========  ==================================================================================================================
 ``alone``  one opening
 ``vote5``  five openings with other seeds; the most frequent answer, its share of the votes as its probability
-``equal``  as many openings as the debate of the same case took turns: the model alone at equal compute
+``equal``  as many openings as the debate (``two``) of the same case took turns: the model alone at equal compute
 ``two``    two seats of the model, the reader judges, at most three rounds, no questions to anybody
 ``kin``    the same two seats, a third copy of the model judges
 ``free``   the same two seats, nobody judges (CRIT-free)
 =========  ==================================================================================================================
 
-An opening is the same call for all six, and the response cache in ``--out`` makes it once.
+An opening is the same call for all six, and the response cache makes it once on a machine.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from maci.agents.debater import Debater
+from maci.agents.judges.llm import LlmJudge
 from maci.cases.case import Case
 from maci.controller.decisions import Finished
 from maci.controller.inputs import TurnFailed, TurnTaken
 from maci.debating.loop import debate
-from maci.errors import ConfigError, ModelError
+from maci.errors import ModelError
 from maci.lab.methods.baselines import SelfConsistency, Single
 from maci.lab.methods.method import Bench
+from maci.paths import cache_dir
 from maci.seating.seating import PanelChoice, Seating
 from maci.seating.table import Table
 
@@ -46,26 +49,35 @@ class Asked:
     calls: int = 0
 
 
-Ask = Callable[[Case, int], Awaitable[Asked]]
+Ask = Callable[[Case, int], Awaitable[Asked | None]]
+"""``None``: not yet, because something else has to be asked first."""
 
 
 def file_name(who: str, options: argparse.Namespace) -> str:
     """Rows of one kind of answer."""
-    name = f"{who}-{options.model}" if who in MODELS else who
-    return f"{Path(options.file).stem}-{name}-{options.half}-{options.seed}.jsonl"
+    rounds = f"-{options.rounds}-rounds" if who in LONG and options.rounds != 3 else ""
+    return f"{Path(options.file).stem}-{who}-{options.model}{rounds}-{options.half}-{options.seed}.jsonl"
+
+
+def asked_with(who: str, options: argparse.Namespace) -> str:
+    """What a question to a model is made of, beside the case: templates by their hashes, and settings."""
+    prompts = [*Debater.prompts, *(LlmJudge.prompts if who == "kin" else ())]
+    rounds = options.rounds if who in LONG else 0
+    return json.dumps([who, options.model, options.seed, rounds, SETTINGS, [prompt.hash for prompt in prompts]])
 
 
 def _seating(options: argparse.Namespace, judges: Literal["reader", "kin", "none"] = "reader") -> Seating:
     name = f"local/{options.model}"
     rules = {"reader": (), "kin": ("crit.same_family=true",), "none": ("crit.enabled=false",)}[judges]
-    options.out.mkdir(parents=True, exist_ok=True)
+    replies = cache_dir() / "bench-general"
+    replies.mkdir(parents=True, exist_ok=True)
     return Seating(
         PanelChoice(
             agents=f"{name},{name}",
             judges=name if judges == "kin" else judges,
             sets=(*SETTINGS, f"stop.max_rounds={options.rounds}", f"stop.min_rounds={min(2, options.rounds)}", *rules),
             seed=options.seed,
-            cache=options.out / "replies.sqlite",
+            cache=replies / "replies.sqlite",
             offline=True,
         )
     )
@@ -91,8 +103,9 @@ def _draws(many: Callable[[Case, Mapping[str, int]], int]) -> Callable[..., Abst
         bench = Bench(panel=_Seats(seating), config=seating.config)
         turns = _turns(options.out / file_name("two", options))
 
-        async def answer(case: Case, seed: int) -> Asked:
-            n = many(case, turns)
+        async def answer(case: Case, seed: int) -> Asked | None:
+            if not (n := many(case, turns)):
+                return None
             found = await (Single() if n == 1 else SelfConsistency(n=n)).answer(case, bench, seed)
             if found.belief is None:
                 raise ModelError(found.reason)
@@ -112,12 +125,6 @@ def _turns(file: Path) -> dict[str, int]:
         return {}
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     return {row["id"]: row["calls"] for row in rows if not row["failed"]}
-
-
-def _as_many(case: Case, turns: Mapping[str, int]) -> int:
-    if case.id not in turns:
-        raise ConfigError(f"{case.id}: there is no debate whose turns could be counted: run --who two first")
-    return turns[case.id]
 
 
 def _two(judges: Literal["reader", "kin", "none"]) -> Callable[..., AbstractAsyncContextManager[Ask]]:
@@ -148,10 +155,12 @@ def _two(judges: Literal["reader", "kin", "none"]) -> Callable[..., AbstractAsyn
     return who
 
 
+LONG = ("two", "kin", "free", "equal")
+"""Who takes longer the more rounds a debate may have."""
 MODELS: dict[str, Callable[[argparse.Namespace], AbstractAsyncContextManager[Ask]]] = {
     "alone": _draws(lambda case, turns: 1),
     "vote5": _draws(lambda case, turns: 5),
-    "equal": _draws(_as_many),
+    "equal": _draws(lambda case, turns: turns.get(case.id, 0)),
     "two": _two("reader"),
     "kin": _two("kin"),
     "free": _two("none"),

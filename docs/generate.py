@@ -1,15 +1,23 @@
 """Writes the parts of docs/ that are computed. ``--check`` fails where a page is not what this would write.
 
 python docs/generate.py [--check]
+
+Pages of ``reference/`` and ``methods/`` are written for the site alone (:mod:`reference`); everything else is under version control.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import reference
+from pictures import pictures
 from prompt_example import second_round
 from pydantic import TypeAdapter
 
@@ -25,10 +33,12 @@ from maci.lab.theory.trajectories import TRAJECTORIES, play
 from maci.seating.file import PanelsFile
 from maci.seating.project import ProjectFile
 from maci.story.result import AskResult, PlanPage, Result
-from maci.web.app import create_app
-from maci.web.server import ServerSettings
+from maci.web import ServerSettings
+from maci.web.server import create_app
 
 DOCS = Path(__file__).parent
+sys.path.append(str(DOCS.parent / "examples"))
+from run import printed  # noqa: E402  the examples are no package
 
 
 def stop_rules() -> str:
@@ -96,7 +106,50 @@ def prompt() -> str:
     return "\n\n".join(parts)
 
 
-BLOCKS = {
+def first_result() -> str:
+    """The first screen of the README: a debate of the embedded panel."""
+    return _session("maci debate dengue --panel readers --out runs/dengue --plain")["maci debate"]
+
+
+@cache
+def tutorial() -> dict[str, str]:
+    """What the commands of the tutorial print, by their first words."""
+    page = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in block.splitlines()]
+    return _session(*(line.split("  #")[0].strip() for line in lines if line.startswith("maci ")))
+
+
+def _session(*commands: str) -> dict[str, str]:
+    """Commands one after another, in a folder with the case of the tutorial; what each printed, the latest of the same first words."""
+    with TemporaryDirectory() as folder:
+        for file in (DOCS.parent / "examples" / "pump").iterdir():
+            (Path(folder) / file.name).write_bytes(file.read_bytes())
+        said = {}
+        for command in commands:
+            text = printed(["sh", "-c", command], Path(folder))
+            said[" ".join(command.split()[:2])] = said[command] = text.strip()
+    return said
+
+
+def _printed_by(start: str) -> Callable[[], str]:
+    """A block with what the command of the tutorial that begins so printed."""
+
+    def block() -> str:
+        (command,) = (each for each in tutorial() if each.startswith(start) and len(each.split()) > 2)
+        return f"```text\n{tutorial()[command]}\n```"
+
+    return block
+
+
+BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
+    "../README.md": {"result": lambda: f"```text\n$ maci debate dengue\n{first_result()}\n```"},
+    "tutorial.md": {
+        "answer": _printed_by("maci debate case.yaml --corpus reports --out runs/pump"),
+        "calibrated": _printed_by("maci calibrate"),
+        "with-risk": _printed_by("maci debate case.yaml --corpus reports --config"),
+        "withheld": _printed_by("maci debate unclear.yaml"),
+        "replayed": _printed_by("maci replay"),
+    },
     "prompts.md": {"prompt": prompt},
     "decisions/002-stop-rules.md": {"stop-rules": stop_rules},
     "settings.md": {"settings": settings},
@@ -114,13 +167,13 @@ def schemas() -> dict[str, str]:
     return {f"schemas/{name}.json": json.dumps(found[name], indent=1, ensure_ascii=False) + "\n" for name in found}
 
 
-def render(page: str, blocks: dict[str, object]) -> str:
+def render(page: str, blocks: dict[str, Callable[[], str]]) -> str:
     text = (DOCS / page).read_text(encoding="utf-8")
     for name, write in blocks.items():
         begin, end = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
         head, rest = text.split(begin)
         _, tail = rest.split(end)
-        text = head + begin + write() + end + tail  # type: ignore[operator]
+        text = head + begin + write() + end + tail
     return text
 
 
@@ -129,7 +182,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     stale = []
-    pages = {page: render(page, blocks) for page, blocks in BLOCKS.items()} | schemas()
+    pages = {page: render(page, blocks) for page, blocks in BLOCKS.items()} | schemas() | pictures()
     for page, text in pages.items():
         file = DOCS / page
         if not file.exists() or text != file.read_text(encoding="utf-8"):
@@ -137,6 +190,10 @@ def main() -> int:
             if not check:
                 file.parent.mkdir(exist_ok=True)
                 file.write_text(text, encoding="utf-8")
+    if not check:
+        for page, text in reference.pages().items():
+            (DOCS / page).parent.mkdir(parents=True, exist_ok=True)
+            (DOCS / page).write_text(text, encoding="utf-8")
     if check and stale:
         print(f"out of date: {', '.join(stale)}; run `make docs`", file=sys.stderr)
         return 1

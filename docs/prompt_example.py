@@ -6,8 +6,8 @@ import asyncio
 import json
 from typing import Any
 
+from maci.agents.agent import FunctionJudge
 from maci.agents.debater import Debater
-from maci.agents.fake import FunctionJudge
 from maci.agents.judges.crit import CritScore, ScoreRequest
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace

@@ -60,15 +60,10 @@ def page_of(path: Path) -> Path:
     return page
 
 
-def report(
-    browser: Any, path: Path, name: str, *, width: int, height: int, dark: bool = False, at: str = "", do: str = ""
-) -> None:
+def report(browser: Any, path: Path, name: str, *, width: int, height: int, at: str = "") -> None:
     """One view of the report."""
-    scheme = "dark" if dark else "light"
-    tab = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce")
+    tab = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
     tab.goto(page_of(path).as_uri())
-    if do:
-        tab.evaluate(do)
     if at:
         tab.evaluate(f"document.querySelector('{at}').scrollIntoView()")
     tab.screenshot(path=IMAGES / f"{name}.png")
@@ -93,14 +88,9 @@ def terminal(browser: Any, path: Path, name: str) -> None:
     tab.close()
 
 
-OPEN = "document.querySelector('#round-2').open = true"
 PICTURES: dict[str, Callable[[Any, Path], None]] = {
     "report": lambda browser, path: report(browser, path, "report", width=1100, height=1000),
     "report-course": lambda browser, path: report(browser, path, "report-course", width=1100, height=900, at="#course"),
-    "report-round": lambda browser, path: report(
-        browser, path, "report-round", width=1000, height=620, dark=True, do=OPEN, at="#round-2"
-    ),
-    "report-phone": lambda browser, path: report(browser, path, "report-phone", width=390, height=844, dark=True),
     "terminal": lambda browser, path: terminal(browser, path, "terminal"),
 }
 

@@ -6,6 +6,7 @@ python docs/screenshots.py web-live web-home …
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,16 +16,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+TESTS = str(Path(__file__).resolve().parents[1] / "tests")
+sys.path.insert(0, TESTS)
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, (TESTS, os.environ.get("PYTHONPATH")))
+)  # fake models are a process
 NAMES = (
-    "web-home", "web-empty", "web-new", "web-live", "web-finished", "web-compare", "web-replay", "web-error",
-    "web-live-phone", "web-finished-phone", "web-live-dark", "web-scale", "web-no-answer", "web-question", "web-question-phone",
-    "web-study", "web-study-phone", "web-sign-in", "web-agreed", "web-split", "web-withheld-phone", "web-thread", "web-gate",
-    "web-panels",
+    "web-home", "web-new", "web-live", "web-finished", "web-compare", "web-live-phone", "web-live-dark", "web-scale",
+    "web-no-answer", "web-question", "web-study", "web-sign-in", "web-agreed", "web-split", "web-asked", "web-withheld-phone",
+    "web-thread", "web-gate", "web-panels",
 )  # fmt: skip
 _STORIES: dict[str, tuple[str, str]] = {
     "web-agreed": ("/debates/outage", ""),
     "web-split": ("/debates/bridge", ""),
+    "web-asked": ("/debates/engine", ""),
     "web-withheld-phone": ("/debates/painting", ""),
     "web-thread": ("/debates/bridge", "document.querySelector('#round-1').scrollIntoView()"),
     "web-gate": ("/debates/bridge/replay?tau_crit=0.62", ""),
@@ -32,7 +37,7 @@ _STORIES: dict[str, tuple[str, str]] = {
 """Pictures of scripted debates: the page, and what is done there."""
 
 
-_DEBATES = NAMES[:11]
+_DEBATES = NAMES[:7]
 """Those that need the same three debates."""
 
 
@@ -53,20 +58,19 @@ def make(browser: Any, images: Path, wanted: set[str]) -> None:
     with tempfile.TemporaryDirectory() as name, fake_models(0.9) as models:
         folder, panels = Path(name), slow_panel(Path(name), models)
         studies = folder / "studies"
-        if wanted & {"web-study", "web-study-phone"}:
+        if "web-study" in wanted:
             _study(studies / "complaints")
         if wanted & {*_STORIES}:
             _stories(browser, folder / "stories", panels, images, wanted)
         with serving(folder / "runs", panels, studies=studies) as stage:
             if wanted & {*_DEBATES}:
                 _debates(browser, stage, images, wanted)
-            if wanted & {"web-scale", "web-no-answer", "web-question", "web-question-phone"}:
+            if wanted & {"web-scale", "web-no-answer", "web-question"}:
                 _ends(browser, stage, images, wanted)
-            for name, phone in (("web-study", False), ("web-study-phone", True)):
-                if name in wanted:
-                    with tab(browser, phone=phone, dark=phone, height=1000) as page:
-                        page.goto(f"{stage.url}/studies/complaints")
-                        page.screenshot(path=images / f"{name}.png")
+            if "web-study" in wanted:
+                with tab(browser, height=1000) as page:
+                    page.goto(f"{stage.url}/studies/complaints")
+                    page.screenshot(path=images / "web-study.png")
         if "web-panels" in wanted:
             _panels(browser, folder, models, images)
         if "web-sign-in" in wanted:
@@ -101,7 +105,7 @@ def _panels(browser: Any, folder: Path, models: str, images: Path) -> None:
 
 
 def _stories(browser: Any, runs: Path, panels: Path, images: Path, wanted: set[str]) -> None:
-    """Debates from several fields that end agreed, split and withheld."""
+    """Debates from several fields that end agreed, split and withheld, and one that asks on the way."""
     import stories
     from stage import serving
 
@@ -144,8 +148,6 @@ def _ends(browser: Any, stage: Any, images: Path, wanted: set[str]) -> None:
         held(page, "web-scale", "tone-budget", "#do-again")
         held(page, "web-no-answer", "dengue", "#do-again", budget_tokens="1000")
         held(page, "web-question", "dengue", "#answer-form", questions="2")
-    with tab(browser, phone=True, dark=True) as page:
-        held(page, "web-question-phone", "hepatitis", "#answer-form", questions="2")
 
 
 def _debates(browser: Any, stage: Any, images: Path, wanted: set[str]) -> None:
@@ -154,10 +156,6 @@ def _debates(browser: Any, stage: Any, images: Path, wanted: set[str]) -> None:
             page.screenshot(path=images / f"{name}.png")
 
     with tab(browser) as page:
-        page.goto(stage.url)
-        take(page, "web-empty")
-        page.goto(f"{stage.url}/no-such-page")
-        take(page, "web-error")
         page.goto(f"{stage.url}/new")
         take(page, "web-new")
         done = [_finished(page, stage, case) for case in ("dengue", "hepatitis")]
@@ -176,13 +174,8 @@ def _debates(browser: Any, stage: Any, images: Path, wanted: set[str]) -> None:
         ids = [address.rpartition("/")[2] for address in done]
         page.goto(f"{stage.url}/compare?a={ids[0]}&b={ids[1]}")
         take(page, "web-compare")
-        page.goto(f"{done[0]}/replay?profile=paper")
-        take(page, "web-replay")
         page.goto(stage.url)
         take(page, "web-home")
-    with tab(browser, phone=True) as page:
-        page.goto(done[0])
-        take(page, "web-finished-phone")
 
 
 def _finished(page: Any, stage: Any, case: str) -> str:

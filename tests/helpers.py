@@ -12,10 +12,9 @@ from random import Random
 from typing import Any
 
 from hash_encoder import HashEncoder
-from maci.agents.agent import Agent, Judge
+from maci.agents.agent import Agent, FunctionJudge, Judge, ScriptedAgent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Turn
-from maci.agents.fake import FunctionJudge, ScriptedAgent
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace

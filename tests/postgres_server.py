@@ -26,8 +26,8 @@ def binaries() -> Path | None:
 class Server:
     """A server that can be stopped and started again."""
 
-    def __init__(self, folder: Path, bin: Path, user: str | None) -> None:
-        self._folder, self._bin, self._user = folder, bin, user
+    def __init__(self, folder: Path, bin: Path, user: str | None, *, durable: bool = False) -> None:
+        self._folder, self._bin, self._user, self._durable = folder, bin, user, durable
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -40,7 +40,8 @@ class Server:
         return f"postgresql://maci:{PASSWORD}@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
-        options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories='' -c fsync=off"
+        options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories=''"
+        options += "" if self._durable else " -c fsync=off"
         self._run("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", options, "start")
 
     def stop(self, how: str = "immediate") -> None:
@@ -57,8 +58,11 @@ class Server:
 
 
 @contextmanager
-def postgres() -> Iterator[Server]:
-    """A running server; as user ``nobody`` where the tests are run by root, whom PostgreSQL refuses."""
+def postgres(*, durable: bool = False) -> Iterator[Server]:
+    """A running server, which waits for its disk where it is ``durable``.
+
+    As user ``nobody`` where the tests are run by root, whom PostgreSQL refuses.
+    """
     bin = binaries()
     assert bin is not None
     user = "nobody" if os.geteuid() == 0 else None
@@ -68,7 +72,7 @@ def postgres() -> Iterator[Server]:
         if user is not None:
             for path in (folder, folder / "password"):
                 shutil.chown(path, user, "nogroup")
-        server = Server(folder, bin, user)
+        server = Server(folder, bin, user, durable=durable)
         server.start()
         try:
             yield server

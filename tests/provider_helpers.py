@@ -9,7 +9,7 @@ from typing import Any
 from fake_server import FakeServer
 from maci.llm.keys import Key
 from maci.llm.model import Message, Reply, Request, Schema
-from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
+from maci.llm.providers import Anthropic, Gemini, Http, OpenAI, Responses
 from maci.llm.providers._api import Api
 
 SECRET = "sk-fake-Zx81kQpL0vTT93aa"
@@ -34,13 +34,13 @@ ASK = Request(
     temperature=0.3,
     seed=7,
 )
-APIS = [OpenAI, Anthropic, Gemini]
+APIS = [OpenAI, Responses, Anthropic, Gemini]
 
 
 def provider(
     api: type[Api], url: str, http: Http | None = None, key: str | None = SECRET, model: str = "m-1", **more: Any
 ) -> Api:
-    base = url + "/v1" if api is OpenAI else url
+    base = url + "/v1" if issubclass(api, OpenAI) else url
     return api(model=model, base_url=base, http=http, key=None if key is None else Key(key, "TEST_KEY"), **more)
 
 

@@ -6,7 +6,10 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from random import Random
 from typing import Any
+
+from aiohttp import web
 
 from fake_server import FakeServer
 from fake_server.shape import Asked, Shape
@@ -39,3 +42,27 @@ class CuttingServer(FakeServer):
 
     def _measure(self, shape: Shape, asked: Asked) -> int:
         return min(super()._measure(shape, asked), 300)
+
+
+class LoadingServer(FakeServer):
+    """A server that has just been started, as llama-server answers until its model is there."""
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        said = {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}
+        return web.json_response(said, status=503)
+
+
+class MumblingServer(FakeServer):
+    """A server whose models never keep to the form they are asked for."""
+
+    def _text(self, fault: str | None, body: dict[str, Any], asked: Asked, rng: Random) -> tuple[str, bool]:
+        return "I would say the first.", True
+
+
+class LockedServer(FakeServer):
+    """A server that does not even list its models without its key."""
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == "GET" and request.headers.get("Authorization", "")[7:] not in (self.keys or ()):
+            return web.json_response({"error": {"message": "No API key was sent."}}, status=401)
+        return await super()._handle(request)

@@ -16,9 +16,9 @@ from hash_encoder import HashEncoder
 from helpers import arg, judge, seat, turn
 from maci.agents.agent import Agent
 from maci.agents.argument import Turn
-from maci.web.app import create_app
+from maci.web import ServerSettings
 from maci.web.desk import Desk
-from maci.web.server import ServerSettings
+from maci.web.server import create_app
 
 LABELS = ("yes", "no")
 HOST = "http://127.0.0.1:8642"

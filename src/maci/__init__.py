@@ -9,10 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maci.agents.agent import Agent, Judge
+    from maci.agents.agent import Agent, FunctionAgent, FunctionJudge, Judge, ScriptedAgent
     from maci.agents.anchor import TurnRequest
     from maci.agents.argument import Argument, Turn
-    from maci.agents.fake import FunctionAgent, FunctionJudge, ScriptedAgent
     from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
     from maci.cases.case import Case, Document, load_case
     from maci.cases.outcomes import OutcomeSpace
@@ -46,14 +45,14 @@ _DOORS = {
     "Encoder": "maci.evidence.encode",
     "Event": "maci.controller.events",
     "Finished": "maci.controller.decisions",
-    "FunctionAgent": "maci.agents.fake",
-    "FunctionJudge": "maci.agents.fake",
+    "FunctionAgent": "maci.agents.agent",
+    "FunctionJudge": "maci.agents.agent",
     "Judge": "maci.agents.agent",
     "JudgeAbstained": "maci.agents.judges.crit",
     "MaciError": "maci.errors",
     "OutcomeSpace": "maci.cases.outcomes",
     "ScoreRequest": "maci.agents.judges.crit",
-    "ScriptedAgent": "maci.agents.fake",
+    "ScriptedAgent": "maci.agents.agent",
     "Span": "maci.evidence.span",
     "Table": "maci.seating.table",
     "Transcript": "maci.record.transcript",

@@ -51,6 +51,8 @@ class MaciError(Exception):
     """The field of a form or a request that it is about, where that is known."""
     fatal = False
     """Nothing that needs what failed can succeed: a debate with it is over."""
+    retry_after: float | None = None
+    """Seconds after which to ask again, where that is known; of a provider's error, what it asked us to wait."""
 
 
 @contextmanager
@@ -125,8 +127,6 @@ class ModelError(EnvironmentError_):
     """
 
     retry = charged = False
-    retry_after: float | None = None
-    """Seconds the provider asked us to wait."""
 
 
 class WrongKey(ModelError):
@@ -205,7 +205,7 @@ def _requirements(extra: str) -> list[str]:
     from importlib.metadata import PackageNotFoundError, requires
 
     try:
-        listed = requires("maci") or []
+        listed = requires("maci-debate") or []
     except PackageNotFoundError:
         return []
     found: dict[str, None] = {}
@@ -213,7 +213,7 @@ def _requirements(extra: str) -> list[str]:
         package, _, marker = (part.strip() for part in line.partition(";"))
         if re.search(rf"""extra == ['"]{re.escape(extra)}['"]""", marker) is None:
             continue
-        own = re.fullmatch(r"maci\[([\w,\s-]+)\]", package)
+        own = re.fullmatch(r"maci-debate\[([\w,\s-]+)\]", package)
         names = own[1].split(",") if own else ()
         found.update(dict.fromkeys([each for name in names for each in _requirements(name.strip())] or [package]))
     return list(found)

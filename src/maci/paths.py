@@ -20,7 +20,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -179,13 +178,20 @@ def check_file(file: Path) -> None:
         raise EnvironmentError_(f"--out {file} cannot be written over; give another --out")
 
 
-@contextmanager
-def writing(path: Path, advice: str = "name another with --out") -> Iterator[None]:
+class writing:
     """An error of the operating system within names the file or folder, the reason and what to do."""
-    try:
-        yield
-    except OSError as error:
-        raise EnvironmentError_(f"cannot write {path}: {error.strerror or error}; {advice}") from error
+
+    __slots__ = ("_advice", "_path")
+
+    def __init__(self, path: Path, advice: str = "name another with --out") -> None:
+        self._path, self._advice = path, advice
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, OSError):
+            why = error.strerror or error
+            raise EnvironmentError_(f"cannot write {self._path}: {why}; {self._advice}") from error
 
 
 def save(path: Path, text: str, advice: str = "name another with --out") -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.system
 
 @pytest.fixture(scope="module")
 def shelf(panels: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """A server over four scripted debates: agreed, split, withheld, wrong."""
+    """A server over five scripted debates: agreed, split, withheld, wrong, asked."""
     runs = tmp_path_factory.mktemp("stories")
     with ThreadPoolExecutor(1) as elsewhere:  # the browser's event loop runs in this thread
         for name in stories.NAMES:
@@ -35,7 +36,14 @@ FIRST = {
     "outage": ("What caused the checkout outage", "expired certificate", "91 %", "3 of 3 agree"),
     "bridge": ("What should the council do", "weight limit of 7.5 t", "55 %", "split 2–1", "The agents did not agree."),
     "painting": ("Who painted the panel", "Answer withheld", "Best guess: his workshop, 51 %", "2 of 2 agree"),
-    "recall": ("Which part of the production", "electrolyte filling", "79 %", "3 of 3 agree", "This is wrong."),
+    "recall": (
+        "Which part of the production",
+        "electrolyte filling",
+        "79 %",
+        "3 of 3 agree",
+        "This is wrong: the known answer is separator lot 77.",
+    ),
+    "engine": ("Why does the engine", "crankshaft sensor", "92 %", "2 of 2 agree", "Fuel pressure stays at 3.8 bar"),
 }
 
 
@@ -48,7 +56,8 @@ def test_the_first_screen_tells_the_story(page: Any, shelf: Stage, name: str) ->
     for part in (".look .answer", ".whole", ".course", ".three"):
         box = page.locator(part).first.bounding_box()
         assert box["y"] < 900  # seen without scrolling
-    assert page.locator(f".look.tone-{'good' if name in ('outage', 'recall') else 'warn'}").count() == 1
+    tone = {"bridge": "warn", "painting": "warn", "recall": "bad"}.get(name, "good")  # all agree on a wrong answer
+    assert page.locator(f".look.tone-{tone}").count() == 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -64,6 +73,9 @@ def test_every_story_is_free_of_serious_faults_at_every_width(
     for path in (
         "/debates/bridge",
         "/debates/painting",
+        "/debates/engine",
+        "/debates/engine/report.html",
+        "/compare?a=engine&b=recall",
         "/debates/bridge/replay?tau_crit=0.7",
         "/debates/bridge/calls",
         "/",
@@ -96,9 +108,9 @@ def test_the_thread_is_filtered_searched_and_walked_with_the_keyboard(page: Any,
     page.locator("h1").click()
     page.keyboard.press("j")
     page.keyboard.press("j")
-    assert page.evaluate("document.activeElement.id") == "a-0B1"
+    expect(page.locator("#a-0B1")).to_be_focused()
     page.keyboard.press("k")
-    assert page.evaluate("document.activeElement.id") == "a-0A1"
+    expect(page.locator("#a-0A1")).to_be_focused()
     page.keyboard.press("?")
     expect(page.locator("dialog")).to_be_visible()
     page.keyboard.press("Escape")
@@ -161,6 +173,76 @@ def test_dragging_the_gate_flips_what_replay_flips(page: Any, shelf: Stage) -> N
     )
 
 
+def test_what_was_found_out_is_an_event_in_the_thread_and_a_mark_on_the_chart(page: Any, shelf: Stage) -> None:
+    page.goto(f"{shelf.url}/debates/engine")
+    found = page.locator("#round-3 .event")
+    expect(found).to_contain_text("Found out before this round")
+    expect(found).to_contain_text("What is the sensor signal when warm? Answer: ")
+    assert page.locator(".trajectory .sign.found").count() == 2
+
+
+NARROW, WIDE = 390, 1920
+
+
+@pytest.mark.parametrize("width", [NARROW, 1000, 1280, WIDE])
+def test_the_chart_takes_three_quarters_of_its_card_and_no_label_is_cut(browser: Any, shelf: Stage, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page = context.new_page()
+    for name in ("bridge", "recall", "engine"):
+        page.goto(f"{shelf.url}/debates/{name}")
+        card = page.locator("figure.plot").first.bounding_box()
+        lines = page.locator(".trajectory .grid").first.bounding_box()
+        assert lines["width"] >= 0.7 * card["width"], (name, width)  # the card has air at its sides
+        labels = page.locator(".trajectory .end:visible")
+        assert labels.count() or page.locator("figure.plot > .key").is_visible()
+        for label in labels.all():
+            box = label.bounding_box()
+            assert box["x"] + box["width"] <= card["x"] + card["width"], (name, width, label.inner_text())
+            assert "…" not in label.text_content()
+    context.close()
+
+
+def test_the_menu_of_exports_stays_on_the_screen(browser: Any, shelf: Stage) -> None:
+    for width in (320, NARROW, 1280):
+        context = browser.new_context(viewport={"width": width, "height": 844})
+        page = context.new_page()
+        page.goto(f"{shelf.url}/debates/bridge")
+        page.click("#exports summary")
+        box = page.locator("#exports ul").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
+        assert page.locator("#exports li").count() == 4
+        context.close()
+
+
+def test_rejected_cards_are_dimmed_and_grave_warnings_never_folded(page: Any, shelf: Stage) -> None:
+    page.goto(f"{shelf.url}/debates/bridge")
+    faint = page.locator(".argument.rejected .claim").first.evaluate("claim => +getComputedStyle(claim).opacity")
+    assert (
+        0.5 < faint < 1 == page.locator(".argument.admitted .claim").first.evaluate("c => +getComputedStyle(c).opacity")
+    )
+    assert page.locator(".chips li").count() == 2 and page.locator("details .chips").count() == 0
+    assert page.locator(".chips li").first.inner_text().endswith("The agents did not agree.")
+
+
+def test_a_new_debate_starts_from_a_template_and_shows_its_price_before_it_starts(page: Any, stage: Stage) -> None:
+    page.goto(f"{stage.url}/new")
+    page.click("text=Rate on a scale")
+    assert page.input_value("#outcomes").split() == ["-2", "-1", "0", "+1", "+2"] and page.is_checked("#scale")
+    page.fill("#risk", "20")
+    page.select_option("#panel", "slow")
+    page.click("#estimate")
+    expect(page.locator("#price")).to_contain_text("tokens, $")
+    expect(page.locator("#price")).to_contain_text("Nothing was sent.")
+    assert page.input_value("#panel") == "slow" and page.input_value("#risk") == "20"
+    page.set_input_files("#files", [{"name": "note.txt", "mimeType": "text/plain", "buffer": b"It is fair."}])
+    page.fill("#risk", "101")
+    page.locator("#new").evaluate("form => { form.noValidate = true; }")  # as where no browser checks it
+    page.click("#start")
+    expect(page.locator("#wrong")).to_be_visible()
+    expect(page.locator("#risk")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#new")).to_contain_text("note.txt (1 kB), sent before")
+
+
 def test_play_back_reveals_one_argument_after_another(page: Any, shelf: Stage) -> None:
     page.goto(f"{shelf.url}/debates/recall")
     page.click(".play[data-speed='4']")
@@ -176,6 +258,8 @@ def test_the_instrument_follows_the_round_in_view(page: Any, shelf: Stage) -> No
     expect(page.locator(".at-round:not([hidden])")).to_have_attribute("data-round", "1")
     page.evaluate("document.querySelector('#round-2').scrollIntoView()")
     expect(page.locator(".at-round:not([hidden])")).to_have_attribute("data-round", "2")
+    page.evaluate("document.querySelector('#round-4').scrollIntoView()")  # folded
+    expect(page.locator(".at-round:not([hidden])")).to_have_attribute("data-round", "4")
 
 
 def test_two_debates_are_ticked_and_compared(page: Any, shelf: Stage) -> None:
@@ -243,3 +327,41 @@ def test_without_scripts_the_story_is_read(browser: Any, shelf: Stage) -> None:
     page.click("text=Report")
     assert "Mill Bridge" in page.inner_text("h1")
     context.close()
+
+
+def test_the_calls_of_a_debate_are_searched_opened_and_copied_as_curl(page: Any, stage: Stage) -> None:
+    start(page, stage, "Is the called bridge safe?")
+    page.wait_for_selector("#p-round-1 .argument.judged, #p-round-2 .argument", state="attached")
+    stop(page)
+    page.click(".tabs >> text=Calls")
+    page.locator(".find input").wait_for()
+    page.wait_for_load_state()
+    every = page.locator(".call").count()
+    assert every > 4
+    page.fill(".find input", "turn: Ada")
+    expect(page.locator(".call:visible")).not_to_have_count(every)
+    assert 0 < page.locator(".call:visible").count() < every
+    page.locator(".call:visible > summary").first.click()
+    call = page.locator(".call[open]")
+    expect(call).to_have_count(1)
+    expect(call).to_contain_text("tokens · limit")
+    expect(call.locator("pre").first).to_contain_text('"belief"')  # the raw reply
+    call.locator("summary:text-is('Prompt')").click()
+    expect(call).to_contain_text("Is the called bridge safe?")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    call.locator("summary:text-is('As curl')").click()
+    call.locator("button.copy").click()
+    expect(call.locator("button.copy")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()").startswith("curl ")
+    page.fill(".find input", "score")
+    page.locator(".call:visible > summary").first.click()
+    expect(page.locator(".call[open]:visible").first).to_contain_text("evidence")
+
+
+def test_a_live_debate_shows_the_moment_of_admission_the_time_passed_and_an_estimate(page: Any, stage: Stage) -> None:
+    start(page, stage, "Is the watched bridge safe?")
+    page.wait_for_selector("#p-round-1 .argument.open")  # said, and not judged yet
+    expect(page.locator("#round-1")).to_have_attribute("open", "")
+    page.wait_for_selector("#p-round-1 .argument.judged", state="attached")  # seen at the moment of its judgement
+    expect(page.locator("#p-now")).to_contain_text(re.compile(r"\d:\d\d, at most about \d+:\d\d more"))
+    stop(page)

@@ -130,10 +130,10 @@ def test_a_study_and_a_question_have_no_serious_fault_and_a_way_back(
     page.click("text=made")
     check(page, study)
     page.click("text=All studies")
-    assert page.url == f"{stage.url}/studies"
+    expect(page).to_have_url(f"{stage.url}/studies")
     page.goto(f"{finished}/report.html")
     page.click("text=Back to the debate")
-    assert page.url == finished
+    expect(page).to_have_url(finished)
     page.goto(f"{stage.url}/new?builtin=dengue")
     page.fill("#questions", "1")
     page.click("#start")
@@ -188,8 +188,10 @@ def test_the_slider_steps_through_the_rounds(page: Any, finished: str) -> None:
     slider = page.locator(".stepper input")
     assert len(unfolded()) > 1  # what was said is there to read at once
     slider.fill("1")
+    expect(page.locator("details.round[open]")).to_have_count(1)
     assert unfolded() == ["round-1"]
     slider.press("ArrowRight")
+    expect(page.locator("#round-2[open]")).to_have_count(1)
     assert unfolded() == ["round-2"]
 
 
@@ -240,8 +242,9 @@ def test_a_study_has_a_tab_for_each_data_set_and_its_details_come_when_they_are_
     contents = page.locator("nav.contents")
     assert not page.locator("#s1").is_visible()
     contents.get_by_role("link", name="second", exact=True).click()
-    assert page.locator("#s1").is_visible() and not page.locator("#s0").is_visible()
-    assert page.locator("#s1 > .later table tbody tr").count() == 30
+    expect(page.locator("#s1")).to_be_visible()
+    expect(page.locator("#s0")).to_be_hidden()
+    expect(page.locator("#s1 > .later table tbody tr")).to_have_count(30)
     expect(contents.locator("[aria-current]")).to_have_text("second")
     details = page.locator("#s1 details").filter(has_text="Main results")
     assert details.locator("table").count() == 0

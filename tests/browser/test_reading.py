@@ -102,7 +102,7 @@ def test_a_wide_table_says_that_there_is_more_until_its_end_is_seen(tab: Any, st
 
 def test_a_debate_that_came_to_nothing_is_started_again_from_its_page(page: Any, stage: Stage) -> None:
     finish(page, stage, "tone-budget", budget_tokens="10")
-    assert page.inner_text("#p-state") == "no answer: budget spent"
+    assert page.inner_text("#p-state") == "no answer: out of budget"
     page.click("#do-again")
     page.wait_for_selector("#new")
     assert page.input_value("#outcomes").split() == ["-2", "-1", "0", "+1", "+2"]

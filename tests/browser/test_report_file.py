@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from helpers import arg, play, script, seat, settings, turn
 from maci.evidence.span import Citation
@@ -72,10 +73,11 @@ def test_a_link_to_an_argument_opens_its_round(page: Any, files: dict[str, Path]
 def test_the_stepper_shows_one_round_at_a_time_and_then_all(page: Any, files: dict[str, Path]):
     page.goto(files["finished"].as_uri())
     rounds = page.locator("details.round").count()
-    page.get_by_role("button", name="On ›").click()
+    page.get_by_role("button", name="Next ›").click()
+    expect(page.locator("details.round[open]")).to_have_count(1)
     assert page.locator("details.round[open]").evaluate_all("all => all.map(d => d.id)") == ["round-1"]
     page.get_by_role("button", name="All").click()
-    assert page.locator("details.round[open]").count() == rounds
+    expect(page.locator("details.round[open]")).to_have_count(rounds)
 
 
 def test_without_scripts_everything_can_be_read_and_nothing_dead_is_shown(browser: Any, files: dict[str, Path]):

@@ -112,7 +112,7 @@ def _seated(name: str, chance: Random) -> Seated:
 
 
 def _budget(chance: Random) -> list[str]:
-    """Ceilings from nothing at all to more than enough; some in dollars, some in seconds."""
+    """Ceilings from nothing at all to more than enough; some in dollars, some in seconds; some requests are sent twice."""
     small, exponent = chance.random() < 0.3, chance.uniform(0, 1)
     tokens = 0 if chance.random() < 0.02 else int(10 ** (2.5 + 2 * exponent if small else 4.5 + exponent))
     sets = [f"budget.tokens={tokens}"]
@@ -120,6 +120,8 @@ def _budget(chance: Random) -> list[str]:
         sets.append(f"budget.usd={10 ** chance.uniform(-3, 0):.6f}")
     if chance.random() < 0.08:
         sets.append(f"budget.seconds={chance.uniform(0.05, 3.0):.3f}")
+    if chance.random() < 0.15:
+        sets.append("budget.hedge=0.05")
     return sets
 
 

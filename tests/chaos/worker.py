@@ -42,7 +42,7 @@ from maci.llm.keys import Key
 from maci.llm.limits import Limiter
 from maci.llm.model import Provider, Reply, Request
 from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
-from maci.llm.providers._api import Answered
+from maci.llm.providers._api import HttpAnswer
 from maci.llm.providers._errors import Peer
 from maci.record.replay import replay
 from maci.record.transcript import Recording, Transcript
@@ -87,7 +87,7 @@ class Marking(Http):
 
     async def post(
         self, url: str, headers: Mapping[str, str], body: object, peer: Peer, most: int | None = None
-    ) -> Answered:
+    ) -> HttpAnswer:
         return await super().post(url, {**headers, HEADER: f"{_call.get()} {time()}"}, body, peer, most)
 
 

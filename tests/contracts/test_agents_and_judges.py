@@ -10,15 +10,13 @@ import pytest
 
 from hash_encoder import HashEncoder
 from helpers import arg
-from maci.agents.agent import Agent, Judge
+from maci.agents.agent import Agent, FunctionAgent, FunctionJudge, Judge, ScriptedAgent, request_stub
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
-from maci.agents.fake import FunctionAgent, FunctionJudge, ScriptedAgent, request_stub
-from maci.agents.families import FAMILIES
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.agents.judges.reader import reader_judges
 from maci.agents.library import Library
-from maci.agents.reader import Reader
+from maci.agents.reader import FAMILIES, Reader
 from maci.cases.case import load_case
 from maci.errors import InputError
 from maci.evidence.span import Span

@@ -20,7 +20,7 @@ from maci.cli.terminal import Lines
 from maci.cli.view import DebateView
 from maci.controller.caution import Watched
 from maci.controller.decisions import Dialled, Finished
-from maci.controller.events import Event
+from maci.controller.events import Event, _adapter, dump
 from maci.controller.inputs import (
     Compared,
     Exhausted,
@@ -139,6 +139,11 @@ HIDDEN: Mapping[Callable[[Sequence[Event]], str], Mapping[type, str]] = {
 
 def test_there_is_a_sample_of_every_kind_of_event():
     assert {type(event) for event in every_kind()} == set(KINDS)
+
+
+@pytest.mark.parametrize("event", every_kind(), ids=lambda event: event.type)
+def test_an_event_is_written_as_the_union_of_all_kinds_writes_it(event):
+    assert dump(event) == _adapter().dump_json(event)
 
 
 @pytest.mark.parametrize("event", every_kind(), ids=lambda event: event.type)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 
 from hash_encoder import HashEncoder
 from helpers import arg
+from maci.agents.agent import FunctionAgent, FunctionJudge
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
-from maci.agents.fake import FunctionAgent, FunctionJudge
+from maci.agents.debater import Debater
 from maci.calibration.profile import nonconformity_of, observe
-from maci.cases.case import Case
+from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.cli.batch.run import row as result_row
 from maci.config import build as settings
@@ -27,11 +29,12 @@ from maci.evidence.encode import Encoder
 from maci.evidence.span import CaseEvidence, Span
 from maci.lab.datasets import TaskItem
 from maci.lab.methods import build, entries
-from maci.lab.methods.maci import played
+from maci.lab.methods.maci import Maci, played
 from maci.lab.methods.method import Bench, Method, MethodAnswer, Unfit
 from maci.lab.study.study import RowKey
 from maci.lab.study.worker import row_of
 from maci.llm.budget import Ledger
+from maci.llm.model import Request
 from maci.llm.usage import Usage
 from maci.seating.models import ReaderPanel
 from maci.seating.table import Table
@@ -39,6 +42,7 @@ from maci.story.report.page import Entry as IndexEntry
 from maci.story.report.page import index_markdown
 from maci.story.report.verdict import answered
 from maci.story.story import Story
+from scripted_debaters import model, stubborn
 
 ALL = [build(entry.name) for entry in entries()]
 NEEDS_DRAWS = {"majority_vote", "self_consistency"}
@@ -188,6 +192,42 @@ def test_an_agents_own_temperature_counts_in_every_method(method: Method) -> Non
     assert answer.belief is not None and answer.belief["tiger"] == pytest.approx(0.64 / 0.66)
 
 
+class Models:
+    """Three language models that never change their mind, and what they were asked."""
+
+    def __init__(self) -> None:
+        self.models = [model(name, stubborn(lead)) for name, lead in (("a", "cat"), ("b", "tiger"), ("c", "tiger"))]
+
+    def table(self, case: Case, *, seed: int = 0) -> Table:
+        agents = [Debater(each.name, each, temperature=0.2, belief="verbalised") for each in self.models]
+        judges = [FunctionJudge(f"judge {n}", lambda request: 0.8) for n in range(3)]
+        return Table(agents=agents, judges=judges, evidence=CaseEvidence(case), encoder=HashEncoder())
+
+    @property
+    def asked(self) -> list[Request]:
+        return [request for each in self.models for request in each.history]
+
+
+@every_method
+def test_only_a_moderated_debate_is_told_of_gates_and_every_model_may_think_first(method: Method) -> None:
+    models, book = Models(), Document("A tiger has stripes and swims well. A cat purrs.")
+    bench = Bench(panel=models, config=settings("default", {"max_rounds": 3}))
+    assert run(method, bench, replace(CASE, evidence=(book,))).belief is not None
+    told = ["pass review" in message.content for request in models.asked for message in request.messages]
+    assert any(told) == (isinstance(method, Maci) and method.name != "unscheduled")  # which has both gates off
+    for request in models.asked:
+        assert request.schema is not None and next(iter(request.schema.json["properties"])) == "reasoning"
+
+
+@pytest.mark.parametrize("name", sorted(NEEDS_DRAWS))
+def test_draws_of_a_model_are_warm_and_have_seeds_of_their_own(name: str) -> None:
+    models = Models()
+    run(build(name), Bench(panel=models))
+    drawn = [request for request in models.models[0].history if request.temperature != 0.2]
+    assert drawn and min(request.temperature or 0 for request in drawn) >= 0.7
+    assert len({request.seed for request in models.models[0].history}) == len(models.models[0].history)
+
+
 OPEN = Case(question="What is it?", context="Chest pain.", outcomes=OutcomeSpace(kind="open"), gold="HEART ATTACK")
 
 
@@ -262,4 +302,4 @@ def test_batches_calibrations_and_reports_find_the_gold_outcome_under_that_spell
     assert result_row(done)["correct"] is True
     story = Story.of(events)
     assert "| right |" in index_markdown([IndexEntry(name="one", story=story)], "All")
-    assert story.result is not None and "This is right." in str(answered(story))
+    assert story.result is not None and "This is right" in str(answered(story))

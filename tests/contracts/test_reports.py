@@ -18,10 +18,8 @@ from maci.lab.study.report import ReportSettings, build_report
 from maci.lab.theory import CheckedClaim
 from maci.lab.theory.suite import build_report as claims_report
 from maci.render.html import to_html
-from maci.render.latex import to_latex
-from maci.render.markdown import to_markdown
 from maci.render.report import Chart, Report, Series, show
-from maci.render.text import to_text
+from maci.render.text import to_latex, to_markdown, to_text
 from page_helpers import check_page
 from report_helpers import answers, study
 

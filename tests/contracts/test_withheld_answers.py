@@ -163,3 +163,41 @@ def test_an_agent_asked_alone_does_not_name_the_guess_either(words: tuple[str, .
         write(Path("alone", name, "transcript.jsonl"), table, opened=opened)
     view, answer = told("debate", "--resume", "--plain", *words, "--out"), f"answers {GUESS}"
     assert answer in view("alone/given") and answer not in view("alone/held") and WHY in view("alone/held")
+
+
+TRACKS = """
+question: Which animal left these tracks?
+context: Round tracks in the snow along the garden wall.
+outcomes: [cat, dog, fox]
+evidence:
+  - {text: "small round tracks, hidden claws, short steps", label: cat}
+  - {text: "small round tracks, hidden claws, soft pads", label: cat}
+  - {text: "large tracks, clear claw marks, long steps", label: dog}
+  - {text: "large tracks, clear claw marks, deep prints", label: dog}
+  - {text: "narrow tracks, clear claw marks, one straight line", label: fox}
+  - {text: "narrow tracks, bushy tail marks, one straight line", label: fox}
+hidden: {clear claw marks: "no", one straight line: "no", hidden claws: "yes"}
+"""
+
+
+def test_the_plan_does_not_say_who_leads_where_the_answer_is_withheld() -> None:
+    Path("tracks.yaml").write_text(TRACKS, encoding="utf-8")
+    for name, force in (("plan-given", ("--force",)), ("plan-held", ())):
+        told("debate", "tracks.yaml", *force, "--acquire", "1", "--source", "hidden", "--plain", "--out")(name)
+    views = {
+        "plan": told("plan"),
+        "more": told("plan", "--top", "9"),
+        "html": report("html"),
+        "page": page,
+        "again": told("debate", "--resume", "--plain", "--verbose", "--out"),
+    }
+    for view in views.values():
+        said = view("plan-held")
+        assert "keeps the lead" not in said and "takes the lead" not in said and "now leads" not in said
+        assert "these outcomes lead" not in said
+    assert any("s the lead" in view("plan-given") for view in views.values())
+    for made in (told("plan", "--json"), told("plan", "--top", "9", "--json")):
+        assert all(not item["shifts"] for item in json.loads(made("plan-held"))["items"])
+        assert any(item["shifts"] for item in json.loads(made("plan-given"))["items"])
+    told("plan", "--export", "queries.json")("plan-held")
+    assert all(not query["decision"] for query in json.loads(Path("queries.json").read_text(encoding="utf-8")))

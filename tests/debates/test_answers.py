@@ -14,7 +14,7 @@ from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import build
 from maci.controller.decisions import Finished, Planned
-from maci.controller.inputs import Acquired
+from maci.controller.inputs import Acquired, TurnTaken
 from maci.debating.loop import debate
 from maci.evidence.encode import load_encoder
 from maci.seating.table import opening
@@ -65,6 +65,28 @@ def test_no_joint_pain_never_counts_for_the_outcome_that_has_joint_pain(said, ki
     events = play(source)
     assert any(isinstance(e, Acquired) for e in events)
     assert p(events, "dengue") <= p(play(None), "dengue") + 1e-9
+
+
+def test_a_test_that_finds_nothing_never_counts_for_the_outcome_whose_texts_name_the_test():
+    smears = (
+        ("high fever after a trip, parasites in the blood smear", "malaria"),
+        ("a blood smear shows parasites, fever", "malaria"),
+    )
+    case = replace(
+        CASE,
+        context="A man of thirty has been ill with a high fever for a week.",
+        outcomes=OutcomeSpace(labels=("dengue", "cold", "malaria")),
+        evidence=tuple(Document(text, label=label) for text, label in (*LISTS[:4], *smears)),
+        hidden={"Blood smear": "no parasites seen"},
+    )
+    events = play(Hidden(case.hidden, ENCODER), case)
+    assert [e.text for e in events if isinstance(e, Acquired)] == ["Blood smear: no parasites seen"]
+    [at] = [i for i, e in enumerate(events) if isinstance(e, Acquired)]
+    before, after = (
+        {e.agent: e.turn.belief["malaria"] for e in part if isinstance(e, TurnTaken)}
+        for part in (events[:at], events[at:])
+    )
+    assert all(after[agent] < before[agent] for agent in before)
 
 
 def test_a_source_with_a_menu_is_asked_for_what_it_has_and_nothing_else():

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from helpers import arg, judge, make_case, of, open_debate, play, result, script, seat, settings, turn, write
+from maci.agents.argument import Sentence
 from maci.agents.debater import Debater
 from maci.agents.writer import Writer
 from maci.controller import recommending
@@ -66,7 +67,7 @@ GOOD = ("evidence", "High fever with pain behind the eyes speaks for it.", ("1A1
 
 
 def test_a_model_of_the_panel_writes_it_from_the_record_and_what_is_supported_stays() -> None:
-    events = debated(table(summing_up(GOOD, ("against", "Nothing else explains it.", ("1A1", "2B1")))))
+    events = debated(table(summing_up(GOOD, ("against", "Nothing else explains such a fever.", ("1A1", "2B1")))))
     text = told(events)
     assert (text.by, text.dropped, text.note) == ("w", 0, "")
     assert [(s.part, s.cites) for s in text.sentences] == [("evidence", ("1A1",)), ("against", ("1A1", "2B1"))]
@@ -85,6 +86,7 @@ def test_a_model_of_the_panel_writes_it_from_the_record_and_what_is_supported_st
         ("It is so.", ("1A1", "P7"), "P7 is no admitted argument"),
         ("The fever reached 41 degrees.", ("1A1",), "the number 41 is not in what it cites"),
         ("Seven of ten such travellers have it.", ("1A1",), "the number 7 is not in what it cites"),
+        ("The tests were all negative.", ("1A1",), "it has no word of what it cites"),
         ("The answer is zika.", ("1A1",), "it names zika as the answer"),
         ("Zika is the most likely diagnosis, and not dengue.", ("1A1",), "it names zika as the answer"),
     ],
@@ -109,6 +111,21 @@ def test_a_sentence_that_the_record_does_not_support_is_dropped_and_counted(text
 def test_what_the_record_supports_is_kept(text: str) -> None:
     said = text.replace("5 documents", "the record")
     assert [s.text for s in wrote(debated(table(summing_up(("evidence", said, ("1A1",)))))).sentences] == [said]
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "why"),
+    [
+        ("A rash was seen.", "against", "what it cites denies it"),
+        ("No rash was seen.", "against", None),
+        ("Fever came without a rash.", "evidence", None),
+        ("Ask for the travel history.", "next", None),  # a step is worded as somebody likes
+        ("Ask for the travel history.", "evidence", "it has no word of what it cites"),
+    ],
+)
+def test_a_sentence_is_held_against_the_words_that_it_cites(text: str, part: Any, why: str | None) -> None:
+    said, citable = Sentence(part=part, text=text, cites=("1A1",)), {"1A1": "Fever for 3 days without a rash."}
+    assert recommending.unsupported(said, citable, {"dengue": "dengue"}, "dengue") == why
 
 
 def test_an_argument_that_was_not_admitted_supports_nothing() -> None:

@@ -86,6 +86,23 @@ SETS = (
 )
 '''
 
+TABLE = '''
+"""How long each method took."""
+
+from maci.lab.study.report.tables import by_method, table
+from maci.render.report import Column, number
+
+
+def seconds_table(arena, estimates):
+    """Seconds of an answer, on average."""
+
+    def cells(entrant):
+        spent = [answer.row.seconds for answer in entrant.answers.values()]
+        return [number(sum(spent) / len(spent))] if spent else None
+
+    return table("seconds", "Seconds", (Column(key="seconds", title="seconds", better="less"),), by_method(arena, cells))
+'''
+
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
@@ -163,6 +180,25 @@ from maci.lab.datasets import load
 task = load("coins", Path({str(tmp_path)!r}))
 assert [item.case.gold for item in task.test] == ["tails", "tails"]
 assert "coins.txt is not the file our figures were made with" in task.notes[-1]
+"""
+    use(package, code)
+
+
+def test_a_study_table_is_added_as_the_checklist_says(package: Path) -> None:
+    (package / "lab/study/report/seconds.py").write_text(TABLE)
+    build = package / "lab/study/report/build.py"
+    add(build, "from maci.lab.study.report.selective", "from maci.lab.study.report.seconds import seconds_table")
+    add(build, "yield from round_table(", "    yield seconds_table(arena, estimates)")
+    code = """
+from maci.lab.study.report.build import ReportSettings, build_report
+from maci.render.text import to_markdown
+from report_helpers import answers, study
+
+rows = [*answers("maci", "++-+", seconds=1.5), *answers("single", "+--+", seconds=0.5)]
+report = build_report(study(rows, ["maci", "single"]), ReportSettings(resamples=100))
+[found] = [table for table in report.sections[0].tables if table.key == "seconds"]
+assert {line.name: line.cells[0].value for line in found.lines} == {"maci": 1.5, "single": 0.5}, found
+assert "### Seconds" in to_markdown(report)
 """
     use(package, code)
 

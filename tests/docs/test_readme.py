@@ -7,7 +7,6 @@ import io
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +29,13 @@ def test_the_python_example_prints_what_it_says():
     assert out.getvalue().strip() == re.search(r"print\(.*#\s*(.*)", code).group(1)
 
 
+def test_it_is_short_and_its_first_lines_have_the_answer_to_what_it_is() -> None:
+    assert len(TEXT.splitlines()) <= 150
+    assert "make demo" in TEXT and "make test" in TEXT
+    for reader in ("I have an API key", "I have Ollama", "I have nothing"):
+        assert reader in TEXT
+
+
 def commands() -> list[str]:
     lines = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
     return [part.strip() for line in lines if line.startswith("maci") for part in line.split("&&")]
@@ -38,9 +44,6 @@ def commands() -> list[str]:
 def test_every_command_of_the_readme_works(tmp_path: Path):
     (yaml,) = blocks("yaml")
     (tmp_path / "case.yaml").write_text(yaml, encoding="utf-8")
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "a.md").write_text("A cat walks along walls.\n\nA dog runs in circles.\n", encoding="utf-8")
     env = {**os.environ, "MACI_STATE": str(tmp_path / "state")}  # what schedules learn is not for the user's folder
     ran = commands()
     assert len(ran) >= 8

@@ -9,6 +9,7 @@ import signal
 import sys
 
 from fake_server import FakeServer, Faults
+from fake_server.server import Delay
 
 
 def main() -> None:
@@ -17,6 +18,12 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--jitter", type=float, default=0.0, help="seconds that may come on top of the delay")
+    parser.add_argument(
+        "--heavy",
+        type=float,
+        default=0.0,
+        help="seconds before each answer, times a Pareto variate up to 20",
+    )
     parser.add_argument("--fault-rate", type=float, default=0.0, help="share of requests with a fault, all kinds alike")
     parser.add_argument("--key", action="append", help="a key it accepts, several if repeated; any, if left out")
     parser.add_argument(
@@ -31,7 +38,9 @@ def main() -> None:
 
 
 async def _run(asked: argparse.Namespace) -> None:
-    delay = (asked.delay, asked.delay + asked.jitter) if asked.jitter else asked.delay
+    delay: Delay = (asked.delay, asked.delay + asked.jitter) if asked.jitter else asked.delay
+    if asked.heavy:
+        delay = lambda rng: asked.heavy * min(20.0, rng.paretovariate(1.5))  # noqa: E731
     over = asyncio.Event()
     with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its loop
         for sign in (signal.SIGINT, signal.SIGTERM):

@@ -59,12 +59,17 @@ class Anthropic(Shape):
         need(isinstance(messages, list) and bool(messages), "messages: Field required")
         need(0 <= body.get("temperature", 1) <= 1, "temperature: range: 0..1")
         texts = texts_of(body["system"], "system") if body.get("system") else []
+        marks: list[int] = []
         for i, message in enumerate(body["messages"]):
             need(
                 isinstance(message, dict) and message.get("role") in ("user", "assistant"),
                 f"messages.{i}.role: Input should be 'user' or 'assistant'",
             )
-            texts += texts_of(message.get("content"), f"messages.{i}")
+            content = message.get("content")
+            if isinstance(content, list):
+                marks += [len(texts) + n for n, block in enumerate(content) if "cache_control" in block]
+            texts += texts_of(content, f"messages.{i}")
+        need(len(marks) <= 4, "A maximum of 4 blocks with cache_control may be provided.")
         need(body["messages"][0]["role"] == "user", 'messages: first message must use the "user" role')
         thinking = body.get("thinking") or {}
         if thinking.get("type") == "enabled":
@@ -91,7 +96,13 @@ class Anthropic(Shape):
             tool = (body.get("tool_choice") or {}).get("name")
             schema = next((each["input_schema"] for each in body["tools"] if each["name"] == tool), None)
         return Asked(
-            model=body["model"], texts=texts, schema=schema, max_tokens=int(limit or 0), tool=tool, strict=strict
+            model=body["model"],
+            texts=texts,
+            schema=schema,
+            max_tokens=int(limit or 0),
+            tool=tool,
+            strict=strict,
+            marks=marks,
         )
 
     def unknown(self, name: str) -> Wrong:

@@ -17,15 +17,21 @@ from fake_server.anthropic import Anthropic
 from fake_server.content import quoting, spoil, write
 from fake_server.faults import CONTENT, REFUSED, Faults, draw
 from fake_server.gemini import Gemini
-from fake_server.openai import OpenAI
+from fake_server.openai import OpenAI, Responses
 from fake_server.shape import Asked, Shape, Wrong
 
 if TYPE_CHECKING:
     from aiohttp import web
 
 
+Delay = float | tuple[float, float] | Callable[[Random], float]
+"""Seconds before each answer: as many, between two, or drawn."""
 _TEXTS = 64
-_OPENAI, _ANTHROPIC, _GEMINI = OpenAI(), Anthropic(), Gemini()
+_OPENAI, _RESPONSES, _ANTHROPIC, _GEMINI = OpenAI(), Responses(), Anthropic(), Gemini()
+
+
+_LEAST = 4096
+"""Bytes from which the beginning of a prompt is cached: 1,024 tokens."""
 
 
 @dataclass(slots=True)
@@ -36,6 +42,8 @@ class Count:
     served: int = 0
     """Of these, the ones that cost something: all but those refused before any work."""
     prompt: int = 0
+    cached: int = 0
+    """Of the prompts, what it had read before."""
     generated: int = 0
 
 
@@ -50,7 +58,7 @@ class FakeServer:
         *,
         faults: Faults = Faults(),
         seed: int = 0,
-        delay: float | tuple[float, float] = 0.0,
+        delay: Delay = 0.0,
         answer: Callable[[dict[str, Any]], str | None] | None = None,
         keys: Collection[str] | None = None,
         models: Collection[str] = (),
@@ -60,6 +68,7 @@ class FakeServer:
         quotes: bool = False,
         agrees: bool = False,
         thinks: int = 0,
+        obeys: bool = True,
         wait: float = 0.05,
         drip: float = 0.2,
         port: int = 0,
@@ -72,9 +81,9 @@ class FakeServer:
         self.echo, self.quotes, self.agrees = echo, quotes, agrees
         """Whether its errors repeat the key in full; whether debaters quote the evidence they are shown, and all hold the first
         outcome for the likeliest."""
-        self.thinks = thinks
-        """Tokens a model thinks before each answer, unless it is told not to; what its limit leaves after that is for the answer. As
-        xAI has it, only the total of the OpenAI-compatible API counts them."""
+        self.thinks, self.obeys = thinks, obeys
+        """Tokens a model thinks before each answer, unless it is told not to and obeys; what its limit leaves after that is for the
+        answer. As xAI has it, only the total of the OpenAI-compatible API counts them."""
         self.wait, self.drip = wait, drip
         """Seconds of a Retry-After, and of an answer in small pieces."""
         self.counts: dict[str, Count] = {}
@@ -85,7 +94,7 @@ class FakeServer:
         self._repeats: Counter[int] = Counter()
         self._passed: set[tuple[Shape, str]] = set()
         self._written: dict[tuple[str, int], str] = {}
-        self._prefixes: set[tuple[str, int]] = set()
+        self._prefixes: set[tuple[str, str, int, int]] = set()
         self._runner: web.ServerRunner | None = None
 
     @property
@@ -113,6 +122,8 @@ class FakeServer:
         if request.method == "POST":
             if path.endswith("/chat/completions"):
                 return await self._serve(request, path, _OPENAI)
+            if path.endswith("/responses"):
+                return await self._serve(request, path, _RESPONSES)
             if path.endswith("/messages"):
                 return await self._serve(request, path, _ANTHROPIC)
             if path.endswith(":generateContent"):
@@ -150,7 +161,7 @@ class FakeServer:
             self.faulted[fault] += 1
             if fault in REFUSED:
                 return self._refuse(shape, fault)
-        thought = 0 if _told_not_to_think(body) else min(self.thinks, asked.max_tokens)
+        thought = 0 if self.obeys and _told_not_to_think(body) else min(self.thinks, asked.max_tokens)
         asked.max_tokens -= thought
         text, whole = self._text(fault, body, asked, rng)
         generated = (
@@ -160,12 +171,15 @@ class FakeServer:
         count.prompt += prompt
         count.generated += generated + thought
         if self.delay:
-            await asyncio.sleep(rng.uniform(*self.delay) if isinstance(self.delay, tuple) else self.delay)
+            delay = self.delay(rng) if callable(self.delay) else self.delay
+            await asyncio.sleep(rng.uniform(*delay) if isinstance(delay, tuple) else delay)
         if fault == "broken":
             return _json(shape.error(Wrong("Internal server error", status=500, kind="server")), 500)
         if fault == "refused":
             return _json(shape.refusal(asked, prompt, generated))
-        reply = shape.reply(asked, text, prompt, self._cached(key, asked, prompt), generated, whole)
+        cached = self._cached(key, asked)
+        count.cached += cached
+        reply = shape.reply(asked, text, prompt, cached, generated, whole)
         if thought:
             shape.think(reply, thought)
         if fault is None or fault in CONTENT:
@@ -219,13 +233,38 @@ class FakeServer:
         asked.schema_text = text
         return text
 
-    def _cached(self, key: str, asked: Asked, prompt: int) -> int:
-        """Tokens of the first text, if this key has sent it before."""
-        prefix = (key, hash(asked.texts[0]))
-        if prefix in self._prefixes:
-            return min(prompt, len(asked.texts[0].encode("utf-8", "surrogatepass")) // 4)
-        self._prefixes.add(prefix)
-        return 0
+    def _cached(self, key: str, asked: Asked) -> int:
+        """Tokens at the beginning of the prompt that this key has sent before, from 1,024 on.
+
+        Where the API caches by itself they are found in steps of 128. Where it has to be told (``marks``), what was marked before is
+        found again at the end of a block, up to 20 blocks before a mark; another schema is another beginning.
+        """
+        if len(self._prefixes) > 1 << 17:
+            self._prefixes.clear()
+        data = [text.encode("utf-8", "surrogatepass") for text in asked.texts]
+        if asked.marks is None:
+            whole = b"\0".join(data)
+            ends = range(_LEAST, len(whole) + 1, 512)
+            known = [(key, asked.model, end, hash(whole[:end])) for end in ends]
+            found = 0
+            for end, one in zip(ends, known, strict=True):
+                if one not in self._prefixes:
+                    break
+                found = end
+            self._prefixes.update(known)
+            return found // 4
+        known_at, size, chain = [], 0, hash((key, asked.model, asked.schema_text))
+        for block in data:
+            size, chain = size + len(block), hash((chain, block))
+            known_at.append((size, ("", asked.model, size, chain)))
+        found = 0
+        for mark in asked.marks:
+            for size, one in known_at[max(0, mark - 20) : mark + 1]:
+                found = max(found, size) if one in self._prefixes else found
+            size, one = known_at[mark]
+            if size >= _LEAST:
+                self._prefixes.add(one)
+        return found // 4
 
     def _text(self, fault: str | None, body: dict[str, Any], asked: Asked, rng: Random) -> tuple[str, bool]:
         """What the model writes, and whether it fits into ``max_tokens``."""

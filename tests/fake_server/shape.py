@@ -23,6 +23,8 @@ class Asked:
     schema_text: str = ""
     top_logprobs: int = 0
     tool: str | None = None
+    marks: list[int] | None = None
+    """Texts up to which the prompt is to be cached; ``None`` where the API does so by itself."""
 
 
 class Wrong(Exception):

@@ -52,6 +52,8 @@ def main() -> None:
     seeds.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(target.seeds()):
         (seeds / f"{number:03d}").write_bytes(seed)
+    for seed in target.seeds():  # what is loaded once does not count as the time of an input
+        target.check(seed)
     run = Run(target.check, asked.out)
     options = {
         "max_total_time": asked.seconds,

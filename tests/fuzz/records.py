@@ -21,8 +21,8 @@ from maci.cases.outcomes import OutcomeSpace
 from maci.errors import MaciError
 from maci.record.transcript import _GENESIS, Transcript, _chain, read
 from maci.seating.tables import Tables
-from maci.web.app import create_app
-from maci.web.server import ServerSettings
+from maci.web import ServerSettings
+from maci.web.server import create_app
 
 ROOT = Path(__file__).parents[2]
 SHORT = ("min_rounds=1", "max_rounds=1")

@@ -22,8 +22,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from fuzz.findings import Run
 from fuzz.targets import TARGETS
 from fuzz.web import RUN, WORD
-from maci.web.app import create_app
-from maci.web.server import ServerSettings
+from maci.web import ServerSettings
+from maci.web.server import create_app
 
 _EACH = 15
 """Requests to one address before the next one's turn."""

@@ -18,8 +18,8 @@ from hash_encoder import HashEncoder
 from helpers import judge, script, seat, turn
 from maci.cases.case import Case
 from maci.seating.tables import Tables
-from maci.web.app import create_app
-from maci.web.server import ServerSettings
+from maci.web import ServerSettings
+from maci.web.server import create_app
 
 RUN, WORD = "run", "the word of this visit"
 """A debate that is there, and what stands for the word that forms of ours carry."""

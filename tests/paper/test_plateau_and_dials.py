@@ -140,5 +140,9 @@ def test_initial_contentiousness(q, d, cl):
 def test_the_first_gate_is_fitted_only_without_a_calibration():
     assert first_tau_q([0.1, 0.3, 0.9], Config())[0] == 0.3
     assert first_tau_q([0.8, 0.9], Config())[0] == 0.5
-    assert first_tau_q([0.1], build("default", {"calibration.made_for": "x"})) == (0.5, None)
+    assert first_tau_q([0.1], build("default", {"calibration.made_for": "x", "gate.tau_q": 0.5})) == (0.5, None)
+    temperature_alone = build("default", {"calibration.made_for": "x", "calibration.temperature": 2.0})
+    assert first_tau_q([0.1], temperature_alone)[0] == 0.1
+    asked_for = {"calibration.made_for": "x", "gate.tau_q": 0.5, "gate.fit_tau_q": True}
+    assert first_tau_q([0.1], build("default", asked_for))[0] == 0.1
     assert first_tau_q([0.1], build("paper", {})) == (0.5, None)

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from maci.calibration.stats.correlation import auc, partial, pearson, ranks, spearman
+from maci.calibration.stats.paired import auc, partial, pearson, ranks, spearman
 from maci.calibration.stats.resampling import Sampling
 from maci.controller.inputs import Seat
 from maci.lab.audit.judges import agreement, swaps

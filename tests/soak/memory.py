@@ -22,8 +22,8 @@ from typing import Any
 from maci.cases.case import Case, parse_case
 from maci.seating.seating import PanelChoice
 from maci.seating.tables import Tables
-from maci.web.app import create_app
-from maci.web.server import ServerSettings
+from maci.web import ServerSettings
+from maci.web.server import create_app
 from web_helpers import Held, Speaker
 
 MOST = 0.05

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from helpers import open_debate, play, settings
+from maci.acquisition.sources import Hidden
 from maci.cases.case import parse_case
 from maci.controller.events import Event
 from maci.evidence.encode import load_encoder
@@ -17,7 +19,7 @@ from maci.story import Story
 
 HERE = Path(__file__).parent
 NAMES = tuple(sorted(path.stem for path in HERE.glob("*.yaml")))
-"""`outage` ends agreed, `bridge` split, `painting` withheld, `recall` agreed and wrong."""
+"""`outage` ends agreed, `bridge` split, `painting` withheld, `recall` agreed and wrong, `engine` asks on the way."""
 
 
 @cache
@@ -43,6 +45,8 @@ def _play(name: str, sets: tuple[str, ...], record: Transcript | None = None, **
     found: Any = load((HERE / f"{name}.yaml").read_text(encoding="utf-8"), "YAML")
     case = parse_case(found["case"], name)
     table = Script.model_validate(found["panel"]).table(case, load_encoder("wordllama"))
+    if case.hidden:
+        table = replace(table, source=Hidden(case.hidden, table.encoder))
     own = [f"{key}={value}" for key, value in found.get("set", {}).items()]
     config = settings(*own, *sets)
     return play(table, config, case, record=record, opened=open_debate(table, config, case, **changes))

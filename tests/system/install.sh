@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
-# What the system tests need beyond pip: PostgreSQL's programs, a browser, a mock of model APIs from npm, and a terminal that can be pulled about. Installs them where that can be done without asking.
+# What the system tests need beyond pip: PostgreSQL's programs, a browser, a mock of model APIs and a client from npm, and a terminal that can be pulled about. Installs them where that can be done without asking.
 set -euo pipefail
-mocks="$(dirname "$0")/aimock"
-if command -v npm >/dev/null; then
-  [ -d "$mocks/node_modules/@copilotkit/aimock" ] || npm install --prefix "$mocks" --no-audit --no-fund --silent ||
-    echo "Not installed, so that its test is skipped: @copilotkit/aimock (npm could not fetch it)" >&2
-else
-  echo "Not installed, so that its test is skipped: @copilotkit/aimock (npm is missing)" >&2
-fi
+here="$(dirname "$0")"
+fetch() { # FOLDER PACKAGE [OPTION…]
+  local folder="$here/$1" package="$2"
+  shift 2
+  [ -d "$folder/node_modules/$package" ] && return
+  if command -v npm >/dev/null; then
+    npm install --prefix "$folder" --no-audit --no-fund --silent "$@" && return
+    echo "Not installed, so that its test is skipped: $package (npm could not fetch it)" >&2
+  else
+    echo "Not installed, so that its test is skipped: $package (npm is missing)" >&2
+  fi
+}
+fetch aimock @copilotkit/aimock
+fetch promptfoo promptfoo --omit=optional --no-package-lock
 needed=()
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null || needed+=(postgresql)
 command -v ip >/dev/null || [ -x /usr/sbin/ip ] || needed+=(iproute2)

@@ -1,4 +1,4 @@
-"""A debate against a mock of the three APIs that nobody here wrote (`@copilotkit/aimock`, from npm)."""
+"""A debate against a mock of the APIs that nobody here wrote (`@copilotkit/aimock`, from npm)."""
 
 from __future__ import annotations
 
@@ -73,8 +73,10 @@ def mock(folder: Path) -> Iterator[str]:
             server.terminate()
 
 
-@pytest.mark.parametrize("service", ["openai", "anthropic", "gemini"])
-def test_a_debate_through_a_mock_that_nobody_here_wrote(tmp_path: Path, service: str) -> None:
+@pytest.mark.parametrize(
+    ("service", "api"), [("openai", None), ("openai", "responses"), ("anthropic", None), ("gemini", None)]
+)
+def test_a_debate_through_a_mock_that_nobody_here_wrote(tmp_path: Path, service: str, api: str | None) -> None:
     (tmp_path / "case.json").write_text(
         json.dumps(
             {
@@ -88,6 +90,7 @@ def test_a_debate_through_a_mock_that_nobody_here_wrote(tmp_path: Path, service:
     )
     with mock(tmp_path) as url:
         own = {"base_url": url + ("/v1" if service == "openai" else ""), "key_env": "MOCK_KEY"}
+        own |= {} if api is None else {"api": api}
         models = {f"{service}/agent-1": {**own, "family": "a"}, f"{service}/judge-1": {**own, "family": "j"}}
         (tmp_path / "panels.json").write_text(json.dumps({"models": models}), encoding="utf-8")
         agent = f"{service}/agent-1"

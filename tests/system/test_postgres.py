@@ -99,7 +99,7 @@ def test_a_server_that_stays_away_ends_the_run_which_can_go_on_later(server, run
     finally:
         server.start()
     assert process.returncode == 3 and PASSWORD not in err and "Traceback" not in err
-    assert "what is done is kept, and the same command goes on from there" in err
+    assert "what is done is kept, and the same command continues from there" in err
     runs.finish("--store", server.url, "--out", "broken")
     assert len(rows_of(server, "broken")) == ROWS
 

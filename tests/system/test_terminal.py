@@ -102,9 +102,8 @@ def test_a_terminal_that_is_resized_in_mid_debate_shows_one_live_area_and_in_the
     terminal.wait(lambda now: "THE END" in now)
     whole = terminal.screen("-S", "-")
     assert not [line for line in whole if line.startswith(("──", "openings · "))], "\n".join(whole)
-    assert [sum(line.startswith(text) for line in whole) for text in ("THE START", "Is the bridge", "Answer: ")] == [
-        1
-    ] * 3
+    once = ("THE START", "Is the bridge", ("Answer: ", "No clear answer: "))  # fake models need not come to one
+    assert [sum(line.startswith(text) for line in whole) for text in once] == [1, 1, 1]
     assert terminal.normal()
 
 

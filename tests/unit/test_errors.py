@@ -32,7 +32,7 @@ def elsewhere(monkeypatch, tmp_path):
         "numpy>=1.26",
         "xllamacpp>=2025.10; extra == 'local'",
         "scipy>=1; extra == 'eval'",
-        "maci[eval,local]; extra == 'all'",
+        "maci-debate[eval,local]; extra == 'all'",
     ]
     monkeypatch.setattr(metadata, "requires", lambda name: listed)
 

@@ -32,7 +32,7 @@ import numpy as np
 
 from maci.acquisition.features import stems
 from maci.acquisition.finding import DENYING
-from maci.acquisition.gain import gain
+from maci.acquisition.gain import gain_each
 from maci.acquisition.plan import (
     CONTRAST,
     COSTS,
@@ -43,12 +43,12 @@ from maci.acquisition.plan import (
     Proposal,
     Residual,
     proposal_id,
-    table_of,
+    tables_of,
 )
 from maci.agents.argument import Kind
 from maci.agents.judges.interpreter import Interpretation
 from maci.agents.library import Library
-from maci.evidence.encode import Encoder
+from maci.evidence.encode import Encoder, cosines
 from maci.evidence.lexical import normal_text, terms
 from maci.evidence.negation import polarity
 from maci.evidence.orders import order
@@ -127,7 +127,7 @@ class AnswerSource(Protocol):
     """Somebody who can be asked. Derive from it: what is not said has the values given here."""
 
     name: str
-    """As `--source` names it; goes on record."""
+    """As `--source` names it; kept on record."""
     kinds: tuple[str, ...] = ()
     """Kinds of items it can answer; all where empty."""
     person: bool = False
@@ -284,7 +284,7 @@ def on_menu(candidates: Sequence[Proposal], menu: Sequence[str], encoder: Encode
     entries = {name: set(terms(name)) for name in menu}
     near = np.zeros((len(candidates), len(menu)), dtype=bool)
     if encoder is not None and candidates:
-        near = encoder.encode([c.subject for c in candidates]) @ encoder.encode(list(menu)).T >= ALIKE
+        near = cosines(encoder.encode([c.subject for c in candidates]), encoder.encode(list(menu))) >= ALIKE
     found = []
     for row, candidate in enumerate(candidates):
         words = set(terms(candidate.subject))
@@ -338,7 +338,8 @@ def offered(menu: Iterable[str], residual: Residual, library: Library | None) ->
     """A candidate for each section that was not asked for yet, the most telling first."""
     p = np.array(residual.p)
     found = [_section(name, residual, library) for name in dict.fromkeys(menu) if name not in residual.asked]
-    return tuple(sorted(found, key=lambda c: (-gain(p, table_of(c, residual.labels)), c.id)))[:_MOST]
+    worth = zip(gain_each(p, tables_of(found, residual.labels)), found, strict=True)
+    return tuple(section for _, section in sorted(worth, key=lambda each: (-each[0], each[1].id)))[:_MOST]
 
 
 def _section(name: str, residual: Residual, library: Library | None) -> Proposal:
@@ -357,7 +358,7 @@ def _section(name: str, residual: Residual, library: Library | None) -> Proposal
     return Proposal(
         id=proposal_id(name, "menu"),
         kind=kind,
-        text=f"What is known about “{name}”?",
+        text=name if name.rstrip().endswith("?") else f"What is known about “{name}”?",
         subject=name,
         answers=(f"speaks for {residual.labels[lead]}", f"does not speak for {residual.labels[lead]}"),
         table={label: (float(speaks[i]), 1 - float(speaks[i])) for label, i in listed.items()},

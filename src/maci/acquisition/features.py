@@ -19,25 +19,27 @@ m      how many lists the shared rate is worth (chosen on development cases)
 
 **Sentences that separate outcomes** (:func:`contrast`). Prose is not cut into findings: a run of words from a sentence is seldom
 something one can ask for. Instead, one sentence about each of two outcomes is quoted, and the question is which of them is closer to
-the case. It is the sentence whose words occur most in the texts about its own outcome and least in those about the other.
+the case. A sentence has at least five words and ends in a full stop, and the case does not say it. Of these, the one is quoted whose
+words occur most in the texts about its own outcome and least in those about the other.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maci.acquisition.finding import is_finding
-from maci.acquisition.plan import CONTRAST, NONE_OF_THESE, Proposal, Residual, proposal_id
+from maci.acquisition.plan import CONTRAST, NAMED, NONE_OF_THESE, Proposal, Residual, proposal_id
 from maci.agents.library import Library, rate
 from maci.cases.outcomes import normal
 from maci.evidence.knowledge import wordings
-from maci.evidence.lexical import normal_text, terms
+from maci.evidence.lexical import normal_text, term_set, terms
 from maci.evidence.span import Span
 
 _SENTENCE = re.compile(r"[.!?;]+(?:\s|$)|\n+")
@@ -61,15 +63,19 @@ class Mentioned:
         parts = sentences(text)
         self._sentences = [frozenset(terms(sentence)) for sentence in parts]
         self._clauses = [stems(clause) for sentence in parts for clause in _CLAUSE.split(sentence)]
+        self._terms = frozenset[str]().union(*self._sentences)
+        self._stems = frozenset[str]().union(*self._clauses)
         self._text = f" {normal_text(text)} "
         self._other_words = wordings() if other_words is None else other_words
 
     def says(self, subject: str) -> bool:
         """Whether it speaks of it, to confirm or to deny."""
-        named = frozenset(terms(subject))
+        named = term_set(subject)
         if not named:
             return False
-        if any(named <= sentence for sentence in self._sentences) or self._in_a_clause(stems(subject)):
+        if named <= self._terms and any(named <= sentence for sentence in self._sentences):
+            return True
+        if self._in_a_clause(stems(subject)):
             return True
         return any(map(self._worded, self._other_words.get(subject, ())))
 
@@ -80,7 +86,7 @@ class Mentioned:
         return self._in_a_clause(stems(words))
 
     def _in_a_clause(self, wanted: frozenset[str]) -> bool:
-        return any(wanted <= clause for clause in self._clauses)
+        return wanted <= self._stems and any(wanted <= clause for clause in self._clauses)
 
 
 def sentences(text: str) -> list[str]:
@@ -92,6 +98,7 @@ def sentences(text: str) -> list[str]:
     return [part for part in _SENTENCE.split(text) if part]
 
 
+@lru_cache(maxsize=4096)
 def stems(text: str) -> frozenset[str]:
     """Terms without the endings that make another form of a word.
 
@@ -159,6 +166,8 @@ class Features:
         self.all = tuple(sorted(found.values(), key=lambda f: f.key))
         """Every finding."""
         self._size = np.bincount(subject, minlength=len(outcomes)).astype(np.float64)
+        self.listed = frozenset(label for label, size in zip(self.outcomes, self._size.tolist(), strict=True) if size)
+        """Outcomes that have a list; of the others nothing was counted."""
         counts = np.zeros((len(self.all), len(outcomes)))
         for i, feature in enumerate(self.all):
             np.add.at(counts[i], subject[feature.rows], 1.0)
@@ -225,8 +234,8 @@ def _not_names(
     return [key for key in rows if not own.intersection(key)]
 
 
-_FEWEST, _MOST_LETTERS = 3, 160
-"""Terms and letters of a sentence that is quoted."""
+_FEWEST, _FEWEST_WORDS, _MOST_LETTERS = 3, 5, 160
+"""Terms, words and letters of a sentence that is quoted."""
 _CLOSER, _FURTHER = 0.5, 0.15
 """How often a case is assumed to be closer to a sentence about its own outcome, and to one about the other."""
 _SAID_SHARE = 0.75
@@ -243,6 +252,7 @@ def contrast(a: str, b: str, library: Library, residual: Residual, rows: Sequenc
         return None
     (first, one), (second, other) = ours, theirs
     neither = 1 - _CLOSER - _FURTHER
+    labelled = any(span.label is not None for span in library.spans if span.id in (one, other))
     return Proposal(
         id=proposal_id(f"{first}/{second}", "contrast"),
         kind="question",
@@ -252,7 +262,7 @@ def contrast(a: str, b: str, library: Library, residual: Residual, rows: Sequenc
         table={a: (_CLOSER, _FURTHER, neither), b: (_FURTHER, _CLOSER, neither)},
         otherwise=(_FURTHER, _FURTHER, 1 - 2 * _FURTHER),
         expected={a: first, b: second},
-        origin=(CONTRAST,),
+        origin=(CONTRAST,) if labelled else (CONTRAST, NAMED),
         assumed=True,
         evidence=(one, other),
     )
@@ -268,6 +278,7 @@ def _quotable(
         y: [set(library.terms[row]) for row in rows if library.subject[row] == library.place[y]] for y in (of, against)
     }
     known = [set(terms(sentence)) for sentence in sentences(residual.text)]
+    case = f" {normal_text(f'{residual.question} {residual.text}')} "
     names = [set(terms(name)) for name in (of, against)]
 
     def tells(words: set[str]) -> float:
@@ -280,13 +291,23 @@ def _quotable(
     for row in rows:
         if library.subject[row] != library.place[of] or is_list(library.spans[row].text):
             continue
-        for sentence in sentences(library.spans[row].text):
+        for sentence in _full(library.spans[row].text):
             said, words = " ".join(sentence.split()), set(terms(sentence))
-            heard = any(len(words & part) >= _SAID_SHARE * len(words) for part in known)
-            fits = len(words) >= _FEWEST and len(said) <= _MOST_LETTERS and not said[0].islower()
+            heard = f" {normal_text(said)} " in case or any(len(words & p) >= _SAID_SHARE * len(words) for p in known)
+            long = len(words) >= _FEWEST and len(said.split()) >= _FEWEST_WORDS
+            fits = long and len(said) <= _MOST_LETTERS and not said[0].islower()
             if not fits or heard or any(said in asked for asked in residual.asked) or tells(words) <= 0:
                 continue
             named = any(name <= words for name in names)  # better one that does not give the outcome away
             found = (named, -tells(words), len(said), said, library.spans[row].id)
             best = found if best is None else min(best, found)
     return None if best is None else (best[3], best[4])
+
+
+def _full(text: str) -> Iterator[str]:
+    """The sentences of a text that end in a full stop, as titles and cells of tables do not."""
+    start = 0
+    for end in _SENTENCE.finditer(text):
+        if end[0].startswith("."):
+            yield text[start : end.start()]
+        start = end.end()

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from maci.agents.argument import Kind, Subkind
 from maci.evidence.lexical import terms
 
 _WORD = re.compile(r"[^\W_]+(?:['’./-][^\W_]+)*")
@@ -40,6 +41,7 @@ _PREPOSITIONS = _words(
     """
 )
 _JOINING = _words("and or nor plus")
+_SUBORDINATE = _words("while because although though unless whereas since as if than so")
 _CLAUSE = _words(
     """
     but because if when while whether than so as though although unless which who whom whose what where why how that not no
@@ -172,7 +174,7 @@ def is_fragment(text: str) -> bool:
     (True, True, False)
     """
     words = [word.casefold() for word in _WORD.findall(text)]
-    return not words or words[0] in _PREPOSITIONS | _JOINING or _closed(words[-1])
+    return not words or words[0] in _PREPOSITIONS | _JOINING | _SUBORDINATE or _closed(words[-1])
 
 
 def is_sensible(text: str) -> bool:
@@ -268,3 +270,62 @@ def gist(sentence: str, others: Iterable[str]) -> str:
     known = {term for text in others for term in terms(text)}
     words = (word.strip(".,;:!?()“”") for word in sentence.split())
     return " ".join([word for word in words if terms(word) and not known & set(terms(word))][:_TELLING])
+
+
+# --- what sort of finding out a text describes ----------------------------------------------------------------------------------
+
+_TEST = re.compile(
+    r"\b(test|antigen|antibod\w+|serology|culture|biops\w+|x-?ray|ct|mri|scan|ultrasound|echo\w*|ecg|ekg|smear|titre|level|levels|"
+    r"count|assay|pcr|imaging|radiograph\w*|endoscopy|urinalysis|blood|swab|panel|spirometry)\b",
+    re.IGNORECASE,
+)
+_SUBKINDS: tuple[tuple[Subkind, re.Pattern[str]], ...] = (
+    (
+        "imaging",
+        re.compile(
+            r"\b(imag(e|es|ing)|x-?rays?|ct|mri|scans?|ultrasound|sonograph\w*|echo\w*|radiograph\w*|photograph\w*|endoscop\w+)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "examination",
+        re.compile(
+            r"\b(examin\w+|inspect\w*|palpat\w+|auscultat\w+|blood pressure|tourniquet|reflex\w*|pulse|walk-?through)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "laboratory",
+        re.compile(
+            r"\b(lab\w*|antigen|antibod\w+|serology|cultures?|biops\w+|smear|titre|levels?|counts?|assay|pcr|blood|urine|urinalysis|"
+            r"swab|panel|enzymes?|chemistry|sample|analys[ie]s)\b",
+            re.IGNORECASE,
+        ),
+    ),
+)
+_HISTORY = re.compile(
+    r"\b(history|travel\w*|family|exposure|exposed|smok\w+|vaccinat\w+|previous|recent|contact|ever)\b", re.IGNORECASE
+)
+_MONITOR = re.compile(r"\b(monitor\w*|follow[- ]?up|over the next|repeat|serial|watch for|daily)\b", re.IGNORECASE)
+
+
+def kind_of(text: str) -> Kind:
+    """What sort of finding out a text describes.
+
+    >>> kind_of("Dengue IgM serology"), kind_of("Recent travel to the tropics?"), kind_of("skin rash")
+    ('test', 'history', 'question')
+    """
+    if _MONITOR.search(text):
+        return "monitoring"
+    if _TEST.search(text):
+        return "test"
+    return "history" if _HISTORY.search(text) else "question"
+
+
+def subkind_of(text: str) -> Subkind | None:
+    """What sort of test a text describes, where it says so.
+
+    >>> subkind_of("Abdominal ultrasound"), subkind_of("Dengue NS1 antigen"), subkind_of("Spirometry")
+    ('imaging', 'laboratory', None)
+    """
+    return next((subkind for subkind, words in _SUBKINDS if words.search(text)), None)

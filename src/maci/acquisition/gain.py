@@ -40,6 +40,7 @@ A file has a line for each action; ``otherwise`` stands for the outcomes that ar
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -61,6 +62,27 @@ _NOISE = 1e-12
 def gain(p: Vector, table: Vector) -> float:
     """G: bits that the answer is expected to bring."""
     return _information(p[:, None] * _checked(p, table))
+
+
+def gain_each(p: Vector, tables: Sequence[Vector]) -> list[float]:
+    """G of each table; those with equally many answers are computed at once.
+
+    >>> gain_each(np.array([0.5, 0.5]), [np.eye(2), np.full((2, 3), 1 / 3)])
+    [1.0, 0.0]
+    """
+    found, alike = [0.0] * len(tables), defaultdict[int, list[int]](list)
+    for i, table in enumerate(tables):
+        alike[table.shape[1]].append(i)
+    for places in alike.values():
+        joint = p[:, None] * _checked(p, np.stack([tables[i] for i in places]))
+        if (joint > 0).all():  # summed in the order of `_information`: the same to the last bit
+            independent = joint.sum(axis=2, keepdims=True) * joint.sum(axis=1, keepdims=True)
+            bits = (joint * np.log2(joint / independent)).reshape(len(places), -1).sum(axis=1).tolist()
+        else:
+            bits = [_information(each) for each in joint]
+        for i, worth in zip(places, bits, strict=True):
+            found[i] = worth if worth > _NOISE else 0.0
+    return found
 
 
 def gains(p: Vector, present: Vector) -> Vector:
@@ -142,20 +164,22 @@ def choose(
     Lazy (Minoux 1978): an addition never becomes worth more, so only candidates that might still be the best are looked at again.
     """
     joint, total = p[:, None], 0.0
-    heap = [(-gain(p, table) / cost, i) for i, (table, cost) in enumerate(zip(tables, costs, strict=True))]
+    alone = gain_each(p, tables)
+    heap = [(-bits / cost, i) for i, (bits, cost) in enumerate(zip(alone, costs, strict=True))]
     heapify(heap)
     chosen: list[tuple[int, float]] = []
     while heap and len(chosen) < size:
         _, i = heappop(heap)
         if joint.shape[1] * tables[i].shape[1] > _MOST:
             continue
-        added = max(0.0, _information(_with(joint, tables[i])) - total)
+        more = _with(joint, tables[i])
+        added = max(0.0, _information(more) - total)
         if heap and -added / costs[i] > heap[0][0] + _NOISE:
             heappush(heap, (-added / costs[i], i))
             continue
         if added <= max(least, _NOISE):
             continue
-        joint, total = _with(joint, tables[i]), total + added
+        joint, total = more, total + added
         chosen.append((i, added))
     return chosen
 
@@ -169,16 +193,19 @@ def _information(joint: Vector) -> float:
     """I(Y; A) in bits of a joint table."""
     independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     seen = joint > 0
-    found = float((joint[seen] * np.log2(joint[seen] / independent[seen])).sum())
+    if not seen.all():
+        joint, independent = joint[seen], independent[seen]
+    found = float((joint * np.log2(joint / independent)).ravel().sum())
     return found if found > _NOISE else 0.0
 
 
 def _checked(p: Vector, table: Vector) -> Vector:
+    """One table, or several of a shape."""
     if (
-        table.ndim != 2
-        or len(table) != len(p)
+        table.ndim not in (2, 3)
+        or table.shape[-2] != len(p)
         or (table < 0).any()
-        or np.abs(table.sum(axis=1) - 1).max(initial=0) > 1e-6
+        or np.abs(table.sum(axis=-1) - 1).max(initial=0) > 1e-6
     ):
         raise InputError(
             f"a table of answers needs a distribution for each of the {len(p)} outcomes, got shape {table.shape}"

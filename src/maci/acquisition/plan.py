@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import repeat
 
 import numpy as np
 
@@ -24,7 +26,7 @@ COSTS: Mapping[str, float] = {"question": 1.0, "history": 1.0, "retrieval": 1.0,
 """What finding something out costs, in units of a question, unless `plan.costs` says otherwise."""
 AGENTS = "agents"
 """The origin of what agents asked for."""
-CONTRAST = "contrast"
+CONTRAST, NAMED = "contrast", "named"
 """The origin of a question that quotes one sentence for each of two outcomes."""
 MENU = "menu"
 """The origin of what the source says it has."""
@@ -38,6 +40,12 @@ _ASSUMED = 0.5
 """How much a gain counts in the ranking where its table is a guess."""
 _PART = 0.1
 """Share of an item's gain from which an outcome counts as separated by it."""
+
+
+@lru_cache(maxsize=4096)  # many rows are alike
+def _are_chances(row: tuple[float, ...], n: int) -> bool:
+    """Whether a row has a chance for each of n answers."""
+    return len(row) == n and min(row, default=0) >= 0 and max(row, default=0) <= 1 and sum(row) > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,16 +85,17 @@ class Proposal:
 
     def __post_init__(self) -> None:
         """A table that is none, as in a record that somebody else wrote, is refused where it is read."""
-        for row in (self.otherwise, *self.table.values()):
-            if len(row) != len(self.answers) or not all(0 <= x <= 1 for x in row) or not sum(row) > 0:
-                raise ValueError(f"{list(row)[:5]} is no chance for each of {len(self.answers)} answers")
+        n = len(self.answers)
+        for row in set(map(tuple, (self.otherwise, *self.table.values()))):
+            if not _are_chances(row, n):
+                raise ValueError(f"{list(row)[:5]} is no chance for each of {n} answers")
 
     askable: bool = True
     """Whether the source can be asked for it; not where the source has a menu and this is not on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AgentInquiry:
     """A request of an agent, and the turn it stood in."""
 
     turn: str
@@ -105,7 +114,7 @@ class Residual:
     p: tuple[float, ...]
     leads: tuple[str, ...] = ()
     """Leading outcomes of the agents."""
-    requests: tuple[Asked, ...] = ()
+    requests: tuple[AgentInquiry, ...] = ()
     asked: tuple[str, ...] = ()
     """Subjects that were asked about already, whatever came of it."""
     unanswered: tuple[str, ...] = ()
@@ -190,6 +199,20 @@ class Item:
         return None if self.value is None else self.value / (self.answered or 1.0)
 
 
+def leaderless(items: Sequence[Item]) -> tuple[Item, ...]:
+    """Items that do not tell which outcome leads: for readers of a debate whose answer is withheld."""
+    return tuple(
+        replace(
+            item,
+            shifts=(),
+            separates=tuple(sorted(item.separates)),
+            expected=dict(sorted(item.expected.items())),
+            origin=tuple(origin for origin in item.origin if origin != "mixture"),
+        )
+        for item in items
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcquisitionPlan:
     """What to find out next; without items, ``note`` says why."""
@@ -226,7 +249,7 @@ def make_plan(
     rules, h = rules or Plan(), entropy(p)
     if note := _settled(labels, p, h, 0.0 if utilities is not None else rules.least):
         return AcquisitionPlan(items=(), entropy=h, joint_gain=0.0, considered=len(candidates), note=note)
-    weighed = [_weighed(c, labels, rules, chances) for c in candidates]
+    weighed = [_weighed(*each, rules, chances) for each in zip(candidates, tables_of(candidates, labels), strict=True)]
     chosen = _by_value(p, weighed, utilities, rules.size) if utilities is not None else _by_bits(p, weighed, rules)
     items = tuple(_item(labels, p, of, added, backing or {}, utilities) for of, added in chosen)
     note = "" if items else _nothing(weighed, p, rules, utilities)
@@ -273,8 +296,7 @@ def _nothing(weighed: Sequence[_Weighed], p: Vector, rules: Plan, utilities: Uti
     return f"No question is worth asking: the best would reduce the uncertainty by less than {rules.least:g} bits."
 
 
-def _weighed(candidate: Proposal, labels: Sequence[str], rules: Plan, chances: Mapping[str, float] | None) -> _Weighed:
-    table = table_of(candidate, labels)
+def _weighed(candidate: Proposal, table: Vector, rules: Plan, chances: Mapping[str, float] | None) -> _Weighed:
     cost = rules.costs.get(candidate.kind, COSTS[candidate.kind])
     if candidate.cost is not None and candidate.cost > 0:
         cost = candidate.cost
@@ -297,6 +319,8 @@ def _by_bits(p: Vector, weighed: Sequence[_Weighed], rules: Plan) -> list[tuple[
 
 def _below(p: Vector, above: Sequence[_Weighed], more: Sequence[_Weighed]) -> list[tuple[_Weighed, float]]:
     """Items with the bits they add to those above them; 0 of those that are too many to be looked at jointly."""
+    if not more:
+        return []
     added = added_gains(p, [of.silent for of in (*above, *more)])[len(above) :]
     return list(zip(more, (*added, *[0.0] * len(more)), strict=False))
 
@@ -310,10 +334,16 @@ def _by_value(p: Vector, weighed: Sequence[_Weighed], utilities: Utilities, size
     return list(zip(picked, added_gains(p, [of.silent for of in picked]), strict=False))
 
 
-def table_of(candidate: Proposal, labels: Sequence[str]) -> Vector:
-    """P(answer | outcome), a row for each label."""
-    rows = np.array([candidate.table.get(label, candidate.otherwise) for label in labels], dtype=np.float64)
-    return np.asarray(rows / rows.sum(axis=1, keepdims=True), dtype=np.float64)
+def tables_of(candidates: Sequence[Proposal], labels: Sequence[str]) -> list[Vector]:
+    """P(answer | outcome) of each, a row for each label; those with equally many answers are made at once."""
+    found = [np.empty(0)] * len(candidates)
+    for n in {len(each.otherwise) for each in candidates}:
+        places = [i for i, each in enumerate(candidates) if len(each.otherwise) == n]
+        rows = [list(map(candidates[i].table.get, labels, repeat(candidates[i].otherwise))) for i in places]
+        tables = np.array(rows, dtype=np.float64)
+        for i, table in zip(places, tables / tables.sum(axis=2, keepdims=True), strict=True):
+            found[i] = table
+    return found
 
 
 def _item(

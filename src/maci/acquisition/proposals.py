@@ -4,19 +4,18 @@ unresolved.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, lru_cache
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maci.acquisition.answers import ALIKE, apart, offered, on_menu, set_aside
 from maci.acquisition.features import Features, Mentioned, contrast
-from maci.acquisition.finding import as_question, is_sensible
-from maci.acquisition.gain import gain, gains
+from maci.acquisition.finding import as_question, is_sensible, kind_of, subkind_of
+from maci.acquisition.gain import gain_each, gains
 from maci.acquisition.plan import (
     AGENTS,
     COSTS,
@@ -27,14 +26,14 @@ from maci.acquisition.plan import (
     Residual,
     Survey,
     proposal_id,
-    table_of,
+    tables_of,
 )
-from maci.agents.argument import Kind, Subkind
+from maci.agents.argument import Kind
 from maci.agents.library import Library
 from maci.cases.outcomes import normal
-from maci.evidence.encode import Encoder
+from maci.evidence.encode import Encoder, cosines
 from maci.evidence.knowledge import Condition, conditions
-from maci.evidence.lexical import terms
+from maci.evidence.lexical import term_set
 from maci.evidence.orders import order
 
 _MOST = 24
@@ -43,39 +42,6 @@ _TELLING, _GUESS = 0.75, 0.5
 """What is assumed of an answer nobody has counted: it fits the outcome it is expected under this often; elsewhere it is open."""
 _UNLISTED = 0.05
 """Assumed rate of a symptom under a condition that does not list it."""
-_TEST = re.compile(
-    r"\b(test|antigen|antibod\w+|serology|culture|biops\w+|x-?ray|ct|mri|scan|ultrasound|echo\w*|ecg|ekg|smear|titre|level|levels|"
-    r"count|assay|pcr|imaging|radiograph\w*|endoscopy|urinalysis|blood|swab|panel|spirometry)\b",
-    re.IGNORECASE,
-)
-_SUBKINDS: tuple[tuple[Subkind, re.Pattern[str]], ...] = (
-    (
-        "imaging",
-        re.compile(
-            r"\b(imag(e|es|ing)|x-?rays?|ct|mri|scans?|ultrasound|sonograph\w*|echo\w*|radiograph\w*|photograph\w*|endoscop\w+)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "examination",
-        re.compile(
-            r"\b(examin\w+|inspect\w*|palpat\w+|auscultat\w+|blood pressure|tourniquet|reflex\w*|pulse|walk-?through)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "laboratory",
-        re.compile(
-            r"\b(lab\w*|antigen|antibod\w+|serology|cultures?|biops\w+|smear|titre|levels?|counts?|assay|pcr|blood|urine|urinalysis|"
-            r"swab|panel|enzymes?|chemistry|sample|analys[ie]s)\b",
-            re.IGNORECASE,
-        ),
-    ),
-)
-_HISTORY = re.compile(
-    r"\b(history|travel\w*|family|exposure|exposed|smok\w+|vaccinat\w+|previous|recent|contact|ever)\b", re.IGNORECASE
-)
-_MONITOR = re.compile(r"\b(monitor\w*|follow[- ]?up|over the next|repeat|serial|watch for|daily)\b", re.IGNORECASE)
 
 
 class Proposer(Protocol):
@@ -119,7 +85,8 @@ class Surveyor:
         found += lookups
         p = np.array(residual.p)
         found = self._unasked(on_menu(found, residual.menu, self._encoder), residual)
-        worth = {c.id: gain(p, table_of(c, residual.labels)) / (c.cost or COSTS[c.kind]) for c in found}
+        bits = gain_each(p, tables_of(found, residual.labels))
+        worth = {c.id: bit / (c.cost or COSTS[c.kind]) for c, bit in zip(found, bits, strict=True)}
         ranked = sorted(found, key=lambda c: (-worth[c.id], c.id))
         telling = [c for c in ranked if worth[c.id] > 0]
         pool = telling[: 2 * _MOST] + [c for c in telling[2 * _MOST :] if _kept(c)]
@@ -141,16 +108,16 @@ class Surveyor:
 
     def _unasked(self, candidates: Iterable[Proposal], residual: Residual) -> list[Proposal]:
         """Without what was asked before, and without what stayed unanswered in other words."""
-        asked = [set(terms(subject)) for subject in residual.asked]
+        asked = {term_set(subject) for subject in residual.asked}
         left = [
             c
             for c in candidates
-            if (c.subject not in residual.asked if c.kind == "retrieval" else set(terms(c.subject)) not in asked)
+            if (c.subject not in residual.asked if c.kind == "retrieval" else term_set(c.subject) not in asked)
         ]
         silent = residual.unanswered
         if self._encoder is None or not silent or not left:
             return left
-        near = self._encoder.encode([c.subject for c in left]) @ self._encoder.encode(list(silent)).T >= ALIKE
+        near = cosines(self._encoder.encode([c.subject for c in left]), self._encoder.encode(list(silent))) >= ALIKE
 
         def again(row: int, candidate: Proposal) -> bool:
             rivals = (subject for subject, alike in zip(silent, near[row], strict=True) if alike)
@@ -162,8 +129,8 @@ class Surveyor:
         """With the spans that speak of it, where the proposal came without."""
         if self._library is None or candidate.evidence or candidate.kind == "retrieval":
             return candidate
-        rows = np.flatnonzero(self._library.mentions(candidate.subject))[:3]
-        return replace(candidate, evidence=tuple(self._library.spans[row].id for row in rows.tolist()))
+        spans = self._library.speaking_of(candidate.subject)
+        return replace(candidate, evidence=spans) if spans else candidate
 
 
 def _kept(candidate: Proposal) -> bool:
@@ -177,7 +144,7 @@ def distinct(candidates: Sequence[Proposal], encoder: Encoder | None) -> tuple[P
     Equal terms in any order are the same; else the encoder decides, never across words that make a difference.
     """
     order = sorted(range(len(candidates)), key=lambda i: (candidates[i].assumed, i))
-    named = [frozenset(terms(c.subject)) for c in candidates]
+    named = [term_set(c.subject) for c in candidates]
     near = _near(candidates, encoder)
     kept: list[int] = []
     joined: dict[int, Proposal] = {}
@@ -185,10 +152,11 @@ def distinct(candidates: Sequence[Proposal], encoder: Encoder | None) -> tuple[P
     def same(i: int, k: int) -> bool:
         if (candidates[i].kind == "retrieval") != (candidates[k].kind == "retrieval"):
             return False
-        return named[i] == named[k] or (bool(near[i, k]) and not apart(candidates[i].subject, candidates[k].subject))
+        return named[i] == named[k] or not apart(candidates[i].subject, candidates[k].subject)
 
     for i in order:
-        other = next((k for k in kept if same(i, k)), None)
+        alike = (k for k in kept if k in near[i] or named[k] == named[i])
+        other = next((k for k in alike if same(i, k)), None)
         if other is None:
             kept.append(i)
             joined[i] = candidates[i]
@@ -206,42 +174,25 @@ def distinct(candidates: Sequence[Proposal], encoder: Encoder | None) -> tuple[P
     return tuple(joined[i] for i in sorted(kept))
 
 
-def _near(candidates: Sequence[Proposal], encoder: Encoder | None) -> NDArray[np.bool_]:
-    """Which pairs the encoder takes for one; none without an encoder."""
+def _near(candidates: Sequence[Proposal], encoder: Encoder | None) -> Sequence[Collection[int]]:
+    """Those that the encoder takes for the same as each; none without an encoder."""
     if encoder is None or not candidates:
-        return np.zeros((len(candidates), len(candidates)), dtype=bool)
+        return [()] * len(candidates)
     vectors = encoder.encode([c.subject for c in candidates])
-    return np.asarray(vectors @ vectors.T >= ALIKE, dtype=bool)
-
-
-def kind_of(text: str) -> Kind:
-    """What sort of finding out a text describes.
-
-    >>> kind_of("Dengue IgM serology"), kind_of("Recent travel to the tropics?"), kind_of("skin rash")
-    ('test', 'history', 'question')
-    """
-    if _MONITOR.search(text):
-        return "monitoring"
-    if _TEST.search(text):
-        return "test"
-    return "history" if _HISTORY.search(text) else "question"
-
-
-def subkind_of(text: str) -> Subkind | None:
-    """What sort of test a text describes, where it says so.
-
-    >>> subkind_of("Abdominal ultrasound"), subkind_of("Dengue NS1 antigen"), subkind_of("Spirometry")
-    ('imaging', 'laboratory', None)
-    """
-    return next((subkind for subkind, words in _SUBKINDS if words.search(text)), None)
+    near: list[set[int]] = [set() for _ in candidates]
+    for i, k in np.argwhere(cosines(vectors, vectors) >= ALIKE).tolist():
+        near[i].add(k)
+    return near
 
 
 def counted(features: Features, residual: Residual) -> list[Proposal]:
-    """Findings of labelled lists that tell the leading outcomes apart."""
-    place = {label: i for i, label in enumerate(features.outcomes)}
+    """Findings of labelled lists that tell the leading outcomes apart; none where fewer than two possible outcomes have lists."""
+    place = {label: i for i, label in enumerate(features.outcomes) if label in features.listed}
     p = np.array(residual.p)
     rows = features.base[:, None].repeat(len(residual.labels), axis=1)
     inside = [i for i, label in enumerate(residual.labels) if label in place]
+    if sum(p[i] >= LISTED for i in inside) < 2:
+        return []
     rows[:, inside] = features.present[:, [place[residual.labels[i]] for i in inside]]
     bits = np.where(features.open(residual.text, residual.asked), gains(p, rows), 0.0)
     best = np.argsort(-bits, kind="stable")[: 2 * _MOST]
@@ -267,28 +218,53 @@ def counted(features: Features, residual: Residual) -> list[Proposal]:
     return found
 
 
+@cache
+def _by_name() -> Mapping[str, Condition]:
+    """The built-in knowledge by every name that it has for something."""
+    return {normal(name): c for c in conditions() for name in (c.name, *c.aliases)}
+
+
 def known(residual: Residual, aliases: Mapping[str, str]) -> list[Proposal]:
     """Symptoms, tests and questions of the built-in knowledge about outcomes that are still possible."""
-    p = dict(zip(residual.labels, residual.p, strict=True))
-    by_name = {normal(name): c for c in conditions() for name in (c.name, *c.aliases)}
-    to_label = {normal(alias): label for alias, label in aliases.items()}
+    likely = frozenset(label for label, p in zip(residual.labels, residual.p, strict=True) if p >= LISTED)
+    return list(_unsaid(residual.text, residual.labels, likely, tuple(aliases.items())))
+
+
+@lru_cache(maxsize=32)  # a study debates a case many times
+def _unsaid(
+    text: str, labels: tuple[str, ...], likely: frozenset[str], aliases: tuple[tuple[str, str], ...]
+) -> tuple[Proposal, ...]:
+    """What the built-in knowledge proposes, without what a case says already."""
+    case = Mentioned(text)
+    return tuple(proposal for said, proposal in _about(labels, likely, aliases) if said is None or not case.says(said))
+
+
+@lru_cache(maxsize=32)
+def _about(
+    labels: tuple[str, ...], likely: frozenset[str], aliases: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str | None, Proposal], ...]:
+    """What the built-in knowledge proposes for the ``likely`` labels; each with the words that a case has if it answers it already."""
+    to_label = {normal(alias): label for alias, label in aliases}
+    to_label |= {normal(label): label for label in reversed(labels)}
     about: dict[str, Condition] = {}
-    for name, condition in by_name.items():
-        label = next((label for label in residual.labels if normal(label) == name), to_label.get(name))
-        if label is not None and p.get(label, 0.0) >= LISTED:
+    for name, condition in _by_name().items():
+        label = to_label.get(name)
+        if label is not None and label in likely:
             about.setdefault(label, condition)
-    case = Mentioned(residual.text)
     rates: dict[str, dict[str, float]] = defaultdict(dict)
+    tests: dict[tuple[str, Kind], dict[str, str]] = defaultdict(dict)
     for label, condition in about.items():
         for symptom, share in condition.symptoms.items():
             rates[symptom][label] = share
-    found = [_symptom(symptom, listed, about) for symptom, listed in rates.items() if not case.says(symptom)]
-    tests: dict[tuple[str, Kind], dict[str, str]] = defaultdict(dict)
-    for label, condition in about.items():
         for test in condition.tests:
-            if test.kind == "test" or not case.says(test.ask):
-                tests[test.ask, test.kind][label] = test.expect
-    return found + [_test(ask, expects, about, kind) for (ask, kind), expects in tests.items()]
+            tests[test.ask, test.kind][label] = test.expect
+    return (
+        *((symptom, _symptom(symptom, listed, about)) for symptom, listed in rates.items()),
+        *(
+            (None if kind == "test" else ask, _test(ask, expects, about, kind))
+            for (ask, kind), expects in tests.items()
+        ),
+    )
 
 
 def _symptom(symptom: str, listed: Mapping[str, float], about: Iterable[str]) -> Proposal:
@@ -313,7 +289,8 @@ def _test(ask: str, expects: Mapping[str, str], about: Iterable[str], kind: Kind
     for label in about:
         row = [(1 - _TELLING) / n] * n + [(1 - _TELLING) / n]
         row[answers.index(expects[label]) if label in expects else n] = _TELLING
-        table[label] = tuple(x / sum(row) for x in row)
+        total = sum(row)
+        table[label] = tuple(x / total for x in row)
     none = tuple([(1 - _TELLING) / n] * n + [_TELLING])
     return Proposal(
         id=proposal_id(ask, kind),

@@ -35,6 +35,7 @@ import numpy as np
 from maci.acquisition.answers import ALIKE, AnswerSource, SourceReply, asks_which, read_answer, same_subject
 from maci.acquisition.plan import Item
 from maci.cases.case import Case
+from maci.config import plugins
 from maci.errors import EnvironmentError_, InputError
 from maci.evidence.corpus import Corpus
 from maci.evidence.encode import Encoder
@@ -58,6 +59,9 @@ def load_source(name: str, case: Case, encoder: Encoder, headers: Mapping[str, s
         return CorpusSource(Corpus.open(Path(rest)), encoder, name=name)
     if scheme == "python" and rest.count(":") == 1:
         return Called(load_function(*rest.split(":")), name)
+    if (made := plugins.load("sources", scheme)) is not None:
+        found: AnswerSource = made(rest, case, encoder)
+        return found
     raise InputError(
         f"--source {without_credentials(name)!r} is not known: use hidden, hidden:closed, corpus:PATH, ask, http://…, or "
         "python:module:function"

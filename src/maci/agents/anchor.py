@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from maci.agents.argument import Argument
+from maci.evidence.intake import taken_in
+from maci.evidence.lexical import terms
 from maci.evidence.orders import without_orders
 from maci.evidence.span import Span
 
@@ -91,12 +93,16 @@ class Question:
     @property
     def told(self) -> str:
         """The case's text with everything found to be there; neither what was found to be absent nor instructions are in it."""
-        more = (
-            without_orders(f.text, self.labels) if f.present is None else f.subject
-            for f in self.findings
-            if f.present is not False
-        )
+        more = (self._said(f) if f.present is None else f.subject for f in self.findings if f.present is not False)
         return "\n".join((self.context or self.question, *filter(None, more)))
+
+    def _said(self, finding: Finding) -> str:
+        """What came back. Of an answer that only denies, the denials: the name of a test is not found to be there."""
+        text = without_orders(finding.text, self.labels)
+        taken = taken_in(text)
+        if not taken.denied or set(terms(taken.text)) - set(terms(finding.subject)):
+            return text
+        return "\n".join(f"No {phrase}." for phrase in taken.denied)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ STANCES: tuple[Stance, ...] = (
         "Be highly confrontational. Attack the other analysts' claims directly, reject what does not stand up, name its risks and "
         "failure modes, and speak in blunt, polarised declaratives.",
         "{mine} is what this evidence shows.",
-        "{other} does not stand up: {mine} fits and {other} does not.",
+        "{other} does not stand up: the texts about {mine} fit this case better.",
         "There is evidence for {other}, and it must be answered.",
         "Fill in the form below. Write the claim first, as one sentence, then its reasons, then the numbers of the pieces of evidence "
         "on which they rest.",
@@ -43,7 +43,7 @@ STANCES: tuple[Stance, ...] = (
         "Be strongly confrontational. Challenge the weakest link of each opposing claim, press the risks it overlooks, and yield only "
         "to evidence you cannot answer.",
         "{mine} is what the evidence supports, and nothing shown so far answers it.",
-        "{other} is weakest where it matters: {mine} explains what {other} leaves out.",
+        "The case for {other} is weak: {mine} fits better.",
         "There is evidence for {other} that {mine} has yet to answer.",
         "Fill in the form below. Write the claim first, then its reasons in order, then the numbers of the pieces of evidence "
         "cited there.",
@@ -60,8 +60,8 @@ STANCES: tuple[Stance, ...] = (
     Stance(
         0.6,
         "Be critical but fair. Question the opposing claims before you accept them, and say openly which of their points hold.",
-        "{mine} holds up better under questioning.",
-        "{other} raises fair points, but {mine} answers more of them.",
+        "{mine} is still the better supported reading.",
+        "There are fair points for {other}, but {mine} is better supported.",
         "Some of the points for {other} do hold.",
         "Fill in the form below. Write the claim first, then its reasons, then the numbers of the cited evidence pieces.",
     ),

@@ -28,6 +28,7 @@ from maci.agents.prompt import (
     names_each,
     numbered,
 )
+from maci.cases.names import bare
 from maci.cases.outcomes import normal, shown
 from maci.evidence.span import Citation, Span, quote_score
 from maci.llm.budget import Call, Purse
@@ -329,7 +330,7 @@ class Form:
         found: dict[str, Inquiry] = {}
         for request in asked[: self.length.requests]:
             yes, no = (
-                {known.get(normal(name), name.strip()) for name in names if normal(name)}
+                {known.get(normal(name)) or self._label(name) for name in names if normal(name)}
                 for names in (request.yes, request.no)
             )
             expected = {name: name in yes for name in sorted(yes ^ no)}  # what both favour is not told apart
@@ -352,14 +353,17 @@ class Form:
             reasons=_filled(said.reasons),
             opposing=_filled(said.opposing),
             citations=tuple(citations.values()),
-            outcome=self._label((said.outcome or "").strip()) or None,
+            outcome=self._label(said.outcome or "") or None,
             against=said.effect == "opposes",
             answers=tuple(i for i in self.ids if {i, i.lower()}.intersection(said.answers)),
         )
 
     def _label(self, name: str) -> str:
-        """The outcome that a name stands for, as the case spells it; a name of no outcome stays as it is."""
-        return next((label for label in self.labels if normal(label) == normal(name)), name) if name else name
+        """The outcome that a name stands for, as the case spells it; a name of no outcome stays as it is, an open one without what
+        says how sure the model is: its percents do.
+        """
+        named = bare(name) if self.kind == "open" else name.strip()
+        return next((label for label in self.labels if named and normal(label) == normal(named)), named)
 
     def _cited(self, named: str, quote: str | None) -> str:
         """The piece a citation means: where its words stand in another piece than the one named, that one.
@@ -375,12 +379,9 @@ class Form:
 
     def _belief(self, shares: Sequence[_Share]) -> tuple[dict[str, float], str]:
         """The belief and a note. Percents are shares: what they sum to says nothing, unless it is 0."""
-        keys = plain_keys(shown(self.labels).values()).values()  # some APIs take only such keys
-        known = {normal(key): label for label, key in zip(self.labels, keys, strict=True)}
-        known |= {normal(label): label for label in self.labels}
-        belief: dict[str, float] = {}
+        known, belief = _label_of(self.labels), dict[str, float]()
         for share in shares:
-            name = known.get(normal(share.outcome), share.outcome.strip())
+            name = known.get(normal(share.outcome)) or self._label(share.outcome)
             if self.kind != "open" and name not in self.labels:
                 raise Unusable(f"belief: {share.outcome[:60]!r} is not one of the outcomes")
             if name in belief:
@@ -394,6 +395,15 @@ class Form:
         near = abs(total / 100 - 1) <= self.tolerance  # then the controller rescales it, and says so
         note = "" if near else f"percents sum to {total:.4g}; rescaled to 100"
         return {name: p / (100 if near else total) for name, p in belief.items()}, note
+
+
+@lru_cache(maxsize=256)
+def _label_of(labels: tuple[str, ...]) -> Mapping[str, str]:
+    """The outcome for each name that a belief may have for it: its own, and its key in the schema."""
+    keys = plain_keys(shown(labels).values()).values()  # some APIs take only such keys
+    return {normal(key): label for label, key in zip(labels, keys, strict=True)} | {
+        normal(label): label for label in labels
+    }
 
 
 @lru_cache(maxsize=256)

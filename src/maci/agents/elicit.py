@@ -16,6 +16,7 @@ from functools import lru_cache
 from math import exp
 from typing import TypeVar
 
+from maci.cases.names import bare
 from maci.cases.outcomes import normal, shown
 from maci.errors import BadReply, BudgetError, MaciError, ModelError
 from maci.llm.budget import Call, Purse
@@ -151,7 +152,7 @@ def _named(reply: Reply, labels: Sequence[str]) -> str | None:
         pass
     said = normal(text.strip("\"'.*` "))
     if not labels:
-        return text[:120] or None
+        return bare(text[:120]) or None
     exact = next((label for label in labels if normal(label) == said), None)
     if exact is not None:
         return exact

@@ -20,6 +20,7 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from typing import TypeVar
 
@@ -30,7 +31,7 @@ from maci.agents.anchor import Finding
 from maci.cases.outcomes import normal
 from maci.evidence.encode import Encoder, as_query
 from maci.evidence.intake import taken_in
-from maci.evidence.lexical import terms
+from maci.evidence.lexical import term_set, terms
 from maci.evidence.orders import is_ours, without_orders
 from maci.evidence.span import Span, estimate_tokens
 from maci.moderator.belief import Vector
@@ -74,7 +75,7 @@ def weigh(
     return np.asarray(weight / weight.sum(), dtype=np.float64)
 
 
-_VIEWS = 64
+_VIEWS, _SPOKEN = 64, 4096
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
@@ -157,6 +158,7 @@ class Library:
         self._encoder = encoder
         self._vectors = encoder.encode(said)
         self._views: Latest[str, View] = Latest(_VIEWS)
+        self._speaking: Latest[str, tuple[str, ...]] = Latest(_SPOKEN)
 
     def _invert(self) -> dict[str, tuple[NDArray[np.intp], Vector]]:
         postings: dict[str, tuple[list[int], list[int]]] = {}
@@ -186,6 +188,14 @@ class Library:
         """A span's text without the names of outcomes, which a case would not have."""
         return self._names.sub(" ", self.spans[row].text)
 
+    @cached_property
+    def common(self) -> frozenset[str]:
+        """Terms that stand in texts about every outcome; none where fewer than two outcomes have texts."""
+        about = {int(outcome): set[str]() for outcome in self.subject}
+        for outcome, said in zip(self.subject, self.terms, strict=True):
+            about[int(outcome)] |= set(said)
+        return frozenset(set.intersection(*about.values())) if len(about) > 1 else frozenset()
+
     def frequency(self, word: str) -> int:
         """How many spans a term stands in."""
         return len(self._postings[word][0]) if word in self._postings else 0
@@ -193,13 +203,21 @@ class Library:
     def mentions(self, text: str) -> NDArray[np.bool_]:
         """Which spans hold every term of a text: for each row, whether that finding is spoken of."""
         found = np.ones(len(self.spans), dtype=bool)
-        wanted = set(terms(text))
+        wanted = term_set(text)
         for word in wanted:
             here = np.zeros(len(self.spans), dtype=bool)
             if word in self._postings:
                 here[self._postings[word][0]] = True
             found &= here
         return found if wanted else ~found
+
+    def speaking_of(self, text: str) -> tuple[str, ...]:
+        """Ids of the first spans that hold every term of a text. The same is asked in every debate about these outcomes."""
+        found = self._speaking.get(text)
+        if found is None:
+            rows = np.flatnonzero(self.mentions(text))[:3].tolist()
+            found = self._speaking[text] = tuple(self.spans[row].id for row in rows)
+        return found
 
     def deal(self, hands: int, seed: int) -> list[NDArray[np.intp]]:
         """Every outcome's spans dealt out like cards, so that each hand holds other spans.
@@ -230,7 +248,9 @@ _FINDING, _SHORT = 5, 3
 
 _NO_FINDING = frozenset(
     terms(
-        "day days week weeks month year years old man woman boy girl last few ago little lot ill patient time one two three four five"
+        "day days week weeks month year years hour hours minute minutes old man woman boy girl last few ago little lot ill "
+        "patient time disease illness condition diagnosis symptom case one two three four five kg cm mm km euro euros dollar dollars "
+        "percent"
     )
 )
 
@@ -252,7 +272,7 @@ def phrases(text: str, shared: set[str], named: set[str]) -> list[str]:
         known = [not stem or bool(stem & shared) for stem in stems]
         for fits, run in groupby(range(len(words)), known.__getitem__):
             telling = [i for i in run if stems[i]] if fits else []
-            own = set[str]().union(*(stems[i] for i in telling)) - told - _NO_FINDING
+            own = {stem for i in telling for stem in stems[i] if not stem.isdigit()} - told - _NO_FINDING
             if not own & named:
                 continue
             told |= own

@@ -2,7 +2,7 @@
 
 Readers are what they are: counts of words, similarities of meaning and a naive Bayes rule over labelled spans, argued in templated
 English. They know nothing beyond the spans they can see. What makes them debaters is that each holds other spans (``library``), weighs
-them by another rule (``families``), and changes its belief only when an admitted argument shows it a span it had not seen.
+them by another rule (:class:`Family`), and changes its belief only when an admitted argument shows it a span it had not seen.
 
 Belief. p is read from the reader's own hand and every span that admitted arguments have shown (ψ). At high contentiousness the
 reader resists: it keeps a share of its last belief. At low contentiousness it integrates: another reader's lead pulls, in
@@ -11,6 +11,17 @@ judged it); in round 1, when nothing can have been admitted yet, a cooperative r
 
 Arguments. For its leading outcome, from its best spans. Against the others' leads, at high contentiousness, by setting their
 best evidence beside its own; at low contentiousness it names what speaks for them.
+
+Families. Three ways to weigh the same evidence, with different blind spots:
+
+=========  ===========================================================================================
+lexical    BM25 of the case against each visible span; an outcome is as strong as its two best spans
+semantic   cosine of meanings; an outcome is as strong as its best span
+bayesian   multinomial naive Bayes, Dirichlet prior centred on the visible spans' word frequencies
+=========  ===========================================================================================
+
+Each returns a belief over the outcomes and how much each visible span supports its own outcome. The constants were
+chosen on development splits (``benchmarks/bench_readers.py --tune`` repeats it).
 """
 
 from __future__ import annotations
@@ -18,20 +29,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maci.agents.agent import Agent
 from maci.agents.anchor import Finding, TurnRequest
 from maci.agents.argument import Argument, Turn
 from maci.agents.contentiousness import stance
-from maci.agents.families import Family, Rows
 from maci.agents.library import Library, View, phrases, weigh
+from maci.evidence.knowledge import names_finding
+from maci.evidence.lexical import terms
 from maci.evidence.orders import without_orders
 from maci.evidence.span import ACQUIRED, Citation, estimate_tokens
 from maci.llm.usage import Usage
-from maci.moderator.belief import Vector
+from maci.moderator.belief import Vector, softmax
 
+Rows = NDArray[np.intp]
 _LONGEST = 400
 """Tokens no single argument of a reader exceeds."""
 _NAMED, _MOST = 8, 5
@@ -39,6 +54,101 @@ _NAMED, _MOST = 8, 5
 _COUNTS = ("No", "One", "Two", "Three", "Four", "Five")
 _COOPERATIVE = 0.5
 """Below this CL a reader takes others' leads up before they are backed."""
+
+
+class Family(Protocol):
+    """A way to weigh evidence."""
+
+    @property
+    def name(self) -> str:
+        """One word."""
+
+    def read(self, library: Library, view: View, visible: Rows) -> tuple[Vector, Vector]:
+        """(belief over the library's outcomes, support of each visible span for its outcome)."""
+
+
+def _best_mean(scores: Vector, subject: Rows, outcomes: int, best: int) -> Vector:
+    """Mean of the ``best`` highest scores of each outcome; 0 where it has none.
+
+    >>> _best_mean(np.array([3.0, 1.0, 2.0]), np.array([0, 0, 1]), 3, 2).tolist()
+    [2.0, 2.0, 0.0]
+    """
+    order = np.lexsort((-scores, subject))
+    owner = subject[order]
+    starts = np.searchsorted(owner, np.arange(outcomes))
+    rank = np.arange(len(order)) - starts[owner]
+    taken = rank < best
+    total = np.bincount(owner[taken], weights=scores[order][taken], minlength=outcomes)
+    count = np.bincount(owner[taken], minlength=outcomes)
+    return np.asarray(total / np.maximum(count, 1), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalFamily:
+    """Shared words, the rarer the better (Robertson & Zaragoza 2009, *The Probabilistic Relevance Framework*)."""
+
+    name: str = "lexical"
+    k1: float = 1.5
+    b: float = 0.75
+    best: int = 2
+    temperature: float = 1.2
+
+    def read(self, library: Library, view: View, visible: Rows) -> tuple[Vector, Vector]:
+        """BM25, with document frequencies from what is visible."""
+        counts, length = view.counts[visible], library.length[visible]
+        seen = (counts > 0).sum(axis=0)
+        idf = np.log(1 + (len(visible) - seen + 0.5) / (seen + 0.5))
+        damp = self.k1 * (1 - self.b + self.b * length / max(1.0, length.mean()))
+        scores = (idf * counts * (self.k1 + 1) / (counts + damp[:, None])).sum(axis=1)
+        strength = _best_mean(scores, library.subject[visible], len(library.outcomes), self.best)
+        return softmax(strength / self.temperature), scores
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticFamily:
+    """Likeness of meaning, whatever the words."""
+
+    name: str = "semantic"
+    temperature: float = 0.065
+
+    def read(self, library: Library, view: View, visible: Rows) -> tuple[Vector, Vector]:
+        """Cosine to the case, what all spans share taken out."""
+        scores = view.likeness[visible]
+        strength = _best_mean(scores, library.subject[visible], len(library.outcomes), 1)
+        return softmax(strength / self.temperature), scores
+
+
+@dataclass(frozen=True, slots=True)
+class BayesianFamily:
+    """Every word of the case is a weight of evidence (naive Bayes), tempered since words are not independent.
+
+    An outcome of which much is visible must not speak louder for it (Rennie et al. 2003, *Tackling the Poor Assumptions of Naive
+    Bayes*), least of all in a debate, where more and more is shown of the outcomes that lead: against the prior, every outcome's
+    words count as those of its average span times what is visible of an outcome on average. One of which nothing is visible is neutral.
+    """
+
+    name: str = "bayesian"
+    prior: float = 100.0
+    """Strength of the prior, in words."""
+    temperature: float = 1.5
+
+    def read(self, library: Library, view: View, visible: Rows) -> tuple[Vector, Vector]:
+        """Log P(word | outcome) / P(word), summed over the words of the case."""
+        counts, length, subject = view.counts[visible], library.length[visible], library.subject[visible]
+        member = np.zeros((len(library.outcomes), len(visible)))
+        member[subject, np.arange(len(visible))] = 1.0
+        base = (counts.sum(axis=0) + 1) / (length.sum() + max(1, library.vocabulary))  # of texts without a word
+        said, spans = member @ length, member.sum(axis=1)
+        seen = said > 0
+        share = np.where(seen[:, None], (member @ counts) / np.maximum(said, 1)[:, None], base)
+        span = np.where(seen, said / np.maximum(spans, 1), said[seen].sum() / max(1.0, spans[seen].sum()))
+        size = (span * spans[seen].mean() if seen.any() else span)[:, None]
+        weight = np.log((size * share + self.prior * base) / (size + self.prior) / base)
+        support = ((counts > 0) * weight[subject]).sum(axis=1)
+        return softmax(weight.sum(axis=1) / self.temperature), support
+
+
+FAMILIES: tuple[Family, ...] = (LexicalFamily(), SemanticFamily(), BayesianFamily())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +322,7 @@ class _Reading:
         second = int(order[1])
         close = second not in rivals and p[second] >= conduct.alternative * p[lead]
         if close and len(said) < 3 and cl >= conduct.confront and (mine := self.best(second, conduct.cite_rival)):
-            said.append(self.speak_for(second, f"{names[second]} should stay on the table.", mine))
+            said.append(self.speak_for(second, f"{names[second]} should not be ruled out yet.", mine))
         return said
 
     def support(self, lead: int, rivals: Sequence[int]) -> Argument:
@@ -248,15 +358,24 @@ class _Reading:
         return self._argument(outcome, claim, (self.matching(rows, "its description"),), (), rows, answers=answers)
 
     def matching(self, rows: Sequence[int], description: str) -> str:
-        """What of the case these spans describe, in the case's own words; the rarest terms decide what is named."""
-        shared = {word for row in rows for word in self.library.terms[row]} & set(self.view.words)
-        rarest = sorted(shared, key=lambda word: (self.library.frequency(word), word))
+        """What of the case these spans describe, in the case's own words; the rarest terms decide what is named.
+
+        Words that the texts about every outcome have are not named: they speak for none. Nor are words of the outcomes' names, numbers
+        and units.
+        """
+        library = self.library
+        shared = {word for row in rows for word in library.terms[row]} & set(self.view.words)
+        names = {word for name in library.outcomes for word in terms(name)}
+        rarest = sorted(shared - names - library.common, key=lambda word: (library.frequency(word), word))
         found = phrases(self.view.text, shared, set(rarest[:_NAMED]))[:_MOST]
+        what = "finding" if names_finding(self.view.text) else "term"
+        if not found and shared & library.common:
+            return f"What this case has in common with {description} is in the texts about every outcome."
         if not found:
-            return f"The case as a whole is close to {description}, though no single finding matches."
+            return f"The case as a whole is close to {description}, though no single {what} matches."
         if len(found) == 1:
-            return f"One finding in this case matches {description}: {found[0]}."
-        return f"{_COUNTS[len(found)]} findings in this case match {description}: {', '.join(found)}."
+            return f"One {what} in this case matches {description}: {found[0]}."
+        return f"{_COUNTS[len(found)]} {what}s in this case match {description}: {', '.join(found)}."
 
     def _argument(
         self,
@@ -268,8 +387,12 @@ class _Reading:
         answers: tuple[str, ...] = (),
     ) -> Argument:
         cited = dict.fromkeys(self.library.spans[row].id for row in rows)
+        first = claim.split()[0]
+        plain = (
+            len(first) > 1 and first.isalpha() and first.islower()
+        )  # an outcome's name such as "tenant", and not "pH"
         return Argument(
-            claim=claim,
+            claim=claim[0].upper() + claim[1:] if plain else claim,
             reasons=reasons,
             opposing=opposing,
             citations=tuple(Citation(i) for i in cited),

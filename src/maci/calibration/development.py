@@ -1,7 +1,7 @@
 """Debates cases with known answers, or takes past debates of them, and learns: what :mod:`maci.calibration.profile` reads off is
 applied to the cases held out.
 
-Every debate is recorded. A run that was interrupted goes on where it stopped, and a case that was debated before, by the same panel
+Every debate is recorded. A run that was interrupted continues where it stopped, and a case that was debated before, by the same panel
 under the same settings, is not debated again.
 """
 
@@ -29,7 +29,7 @@ from maci.controller.reading import made_for
 from maci.debating.batch import Batch, Done, entries
 from maci.errors import BudgetError, EnvironmentError_, EvidenceError, InputError
 from maci.paths import slug
-from maci.record.known import KnownRun, known_runs
+from maci.record.outcome import KnownRun, known_runs
 from maci.seating.seating import Seated, Seating
 from maci.story import Story
 

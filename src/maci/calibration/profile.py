@@ -126,6 +126,14 @@ class TaskCalibration:
     held: int = 0
     """Cases that taught nothing but the thresholds of prediction sets."""
 
+    def advice(self, use: str) -> str:
+        """What to do with it, where ``use`` is how it is used: a temperature that makes matters worse is not recommended."""
+        if not self.worth.worse:
+            return f"Use it with: {use}"
+        if set(self.settings) <= {"calibration.made_for", "calibration.temperature"}:
+            return "It holds nothing but that temperature: do not use it"
+        return f"Use the rest of it, without the temperature: {use} --set calibration.temperature=1"
+
 
 def _percentile(values: Sequence[float | None], q: float, default: float) -> float:
     known = [v for v in values if v is not None]
@@ -250,8 +258,9 @@ def conformalise(found: TaskCalibration, fitted: Sequence[Outcome], held: Sequen
 
 def to_toml(found: TaskCalibration, made: str) -> str:
     """The calibration as a config file."""
+    use = found.advice("--config FILE")
     lines = [
-        f"# Calibration from {found.worth.n} cases ({made}). Use it with --config; another panel, model version or encoder refuses it.",
+        f"# Calibration from {found.worth.cases} ({made}). {use}. Another panel, model version or encoder refuses it.",
         f"# Accuracy {found.accuracy:.3f}.",
         *(f"# {line}" for line in found.worth.lines()),
     ]

@@ -153,14 +153,31 @@ class Softening:
         >>> Softening(temperature=0.5).apply({"a": 0.6, "b": 0.4})["a"].__round__(3)
         0.692
         """
+        return self.apply_all([belief])[0]
+
+    def apply_all(self, beliefs: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+        """Many calibrated beliefs: those over equally many outcomes are computed at once.
+
+        >>> [round(p["a"], 3) for p in Softening(temperature=0.5).apply_all([{"a": 0.6, "b": 0.4}, {"a": 1.0}])]
+        [0.692, 1.0]
+        """
         if self.plain:
-            return dict(belief)
-        p = np.array(list(belief.values()), dtype=float)
-        mixed = (1 - self.epsilon) * p / p.sum() + self.epsilon / len(p)
-        with np.errstate(divide="ignore"):
-            logs = np.log(mixed) / self.temperature
-        weights = np.exp(logs - logs.max())
-        return dict(zip(belief, (weights / weights.sum()).tolist(), strict=True))
+            return [dict(belief) for belief in beliefs]
+        alike: dict[int, list[int]] = {}
+        for i, belief in enumerate(beliefs):
+            if belief:
+                alike.setdefault(len(belief), []).append(i)
+        found: list[dict[str, float]] = [{} for _ in beliefs]
+        for size, some in alike.items():
+            p = np.array([list(beliefs[i].values()) for i in some], dtype=float)
+            mixed = (1 - self.epsilon) * p / p.sum(axis=1, keepdims=True) + self.epsilon / size
+            with np.errstate(divide="ignore"):
+                logs = np.log(mixed) / self.temperature
+            weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+            soft = (weights / weights.sum(axis=1, keepdims=True)).tolist()
+            for i, values in zip(some, soft, strict=True):
+                found[i] = dict(zip(beliefs[i], values, strict=True))
+        return found
 
 
 def fit_softening(beliefs: Sequence[Mapping[str, float]], gold: Sequence[str]) -> Softening:
@@ -198,6 +215,8 @@ def fit_softening(beliefs: Sequence[Mapping[str, float]], gold: Sequence[str]) -
     return Softening(temperature=round(t, 6), epsilon=round(e, 9), n=n, note=note)
 
 
+NOTABLE = 0.01
+"""Nats per case: a smaller difference of the log score is no measurable change."""
 FOLDS = 10
 """Parts that are left out in turn to measure a temperature on cases it was not fitted to."""
 
@@ -267,20 +286,34 @@ class Worth:
     """Of the same cases, each left out of the fit in turn."""
     gain: Estimate
     """ln p of the true outcome, after less before, of the same cases; above 0 is better."""
+    source: str = ""
+    """What the cases are, where they are not simply cases, such as `26 distinct dev cases, 3 seeds`."""
 
     @property
     def n(self) -> int:
         """Cases it was learnt from."""
         return self.before.n
 
+    @property
+    def cases(self) -> str:
+        """How many, and of what kind."""
+        return self.source or f"{self.n} cases"
+
+    @property
+    def worse(self) -> bool:
+        """Whether the true outcome gets measurably less: the interval leaves out 0, and the difference is not too small to matter."""
+        return self.gain.high < 0 and self.gain.value <= -NOTABLE
+
     def lines(self) -> list[str]:
         r"""The same in plain sentences.
 
         >>> before, after = Estimate(0.12, 0.06, 0.2, 25, "BCa"), Estimate(0.1, 0.05, 0.18, 25, "BCa")
-        >>> print(*Worth(0.9, before, after, Estimate(0.01, -0.02, 0.03, 25, "BCa")).lines(), sep="\n")
+        >>> gain = Estimate(0.01, -0.02, 0.03, 25, "BCa")
+        >>> print(*Worth(0.9, before, after, gain).lines(), sep="\n")  # doctest: +NORMALIZE_WHITESPACE
         Learnt from 25 cases: the debates were not sure enough, so probabilities are raised a little (T = 0.90).
         Calibration error on cases left out of the fit: 0.12 [0.06, 0.20] before, 0.10 [0.05, 0.18] after.
-        No clear improvement: 25 cases cannot show one of this size. More cases with known answers would.
+        No measurable change in the log score of the same cases (mean ln p of the true outcome):
+        +0.010 [-0.020, +0.030] nats. More cases may show one.
         """
         t = self.temperature
         size = "" if abs(math.log(t)) > math.log(1.25) else " a little"
@@ -291,15 +324,21 @@ class Worth:
             if t < 1
             else f"the debates were too sure, so probabilities are lowered{size}"
         )
-        if self.gain.low > 0:
-            verdict = "Probabilities are clearly better than before: the true outcome gets more of them."
-        elif self.gain.high < 0:
-            verdict = "Probabilities are clearly worse than before: leave it out (--set calibration.temperature=1)."
+        gain = self.gain
+        change = (
+            "log score of the same cases (mean ln p of the true outcome): "
+            f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}] nats."
+        )
+        if self.worse:
+            verdict = f"Worse {change} Leave the temperature out (--set calibration.temperature=1)."
+        elif gain.low > 0 and gain.value >= NOTABLE:
+            verdict = f"Better {change}"
         else:
-            verdict = f"No clear improvement: {self.n} cases cannot show one of this size. More cases with known answers would."
+            more = "" if gain.clear else " More cases may show one."
+            verdict = f"No measurable change in the {change}{more}"
         before, after = (f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]" for e in (self.before, self.after))
         return [
-            f"Learnt from {self.n} cases: {found} (T = {t:.2f}).",
+            f"Learnt from {self.cases}: {found} (T = {t:.2f}).",
             f"Calibration error on cases left out of the fit: {before} before, {after} after.",
             verdict,
         ]

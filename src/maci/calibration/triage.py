@@ -84,7 +84,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lessons:
+class TriageLessons:
     """The settings, and the counts behind them."""
 
     settings: dict[str, float]
@@ -121,7 +121,7 @@ def fit_chance(p: Sequence[float], right: Sequence[bool], penalty: float = 1.0) 
     return float(theta[0]), float(theta[1])
 
 
-def learn_triage(trials: Sequence[Trial]) -> Lessons:
+def learn_triage(trials: Sequence[Trial]) -> TriageLessons:
     """Rates, chances and costs from whole debates; the settings of nothing are the defaults."""
     assumed = BY_REGIME["depends"]
     divided, united = [t for t in trials if not t.united], [t for t in trials if t.united]
@@ -153,7 +153,7 @@ def learn_triage(trials: Sequence[Trial]) -> Lessons:
         name: float(np.mean([getattr(t, field) for t in trials])) if trials else math.nan
         for name, field in stages.items()
     }
-    return Lessons(
+    return TriageLessons(
         settings={k: v if k.endswith("from") else round(v, 6) for k, v in settings.items()},
         counts=counts,
         accuracy=accuracy,

@@ -18,11 +18,21 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from maci.cases.labels import Comparing, canonical
 from maci.cases.outcomes import OutcomeSpace, normal
 from maci.errors import BeliefError, CaseError, InputError, explain, near
-from maci.files.bounds import Beyond, check_data
+from maci.files.bounds import Beyond, check_data, check_string
 from maci.files.parse import load, parse, read, read_bytes, read_lines
 
+QUESTION, CONTEXT, LABEL = 20_000, 200_000, 5_000
+"""Characters of a question, a context and the name of an outcome at most."""
 _COMPARED = 20
 """Unknown labels of evidence that are compared with the outcomes: a slip shows among the first."""
+
+EditorSchema = Annotated[
+    str,
+    Field(
+        alias="$schema", exclude=True, description="where an editor finds the JSON Schema of this file; MACI ignores it"
+    ),
+]
+"""A file that a person writes may name its schema, so that an editor completes and checks it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,7 @@ class Case:
     def __post_init__(self) -> None:
         if not self.question.strip():
             raise CaseError("the case has no question: add `question: …`")
+        self._check_texts()
         if self.gold is not None and not normal(self.gold):
             raise CaseError(f"gold is {self.gold!r}: it has no letters or digits")
         ids = Counter(document.id for document in self.evidence if document.id is not None)
@@ -69,6 +80,25 @@ class Case:
                 canonical(self.gold, self.outcomes, self.outcomes.labels)
             except BeliefError as error:
                 raise CaseError(f"gold: {error}") from error
+
+    def _check_texts(self) -> None:
+        """Refuse texts that are too long to be read as often as a debate reads them, or that cannot be written."""
+        names = (*self.outcomes.labels, *self.outcomes.aliases)
+        for what, longest, most in (
+            ("the question", self.question, QUESTION),
+            ("the context", self.context, CONTEXT),
+            ("the name of an outcome", max(names, key=len, default=""), LABEL),
+        ):
+            if len(longest) > most:
+                raise CaseError(
+                    f"{what} has {len(longest):,} characters, and at most {most:,} are read: shorten it, or give long texts as evidence"
+                )
+        texts = (text for each in self.evidence for text in (each.text, each.source, each.id or "", each.label or ""))
+        for text in (self.question, self.context, self.id, self.title, self.gold or "", *names, *texts):
+            try:
+                check_string(text)
+            except Beyond as error:
+                raise CaseError(f"the case {error}") from error
 
     def gold_among(self, labels: Iterable[str], by: Comparing = Comparing()) -> str | None:
         """The true outcome among these labels: the one that means the same, else the one that holds it, else one that it holds.
@@ -172,6 +202,7 @@ class CaseFile(BaseModel):
     hidden: Annotated[dict[str, str], BeforeValidator(_findings)] = {}
     id: str = ""
     title: str = ""
+    editor_schema: EditorSchema = ""
 
     def case(self) -> Case:
         """The case this file describes."""
@@ -222,18 +253,27 @@ REDACTED = "[redacted]"
 REDACTABLE = ("context", "sources", "ids", "title", "hidden", "aliases")
 
 
-def redact(case: Case, fields: Sequence[str]) -> Case:
-    """The case without some fields, so that they reach no model, no source and no record; it says which are gone.
+def check_redactable(fields: Sequence[str]) -> None:
+    """Refuse what no case has, or what nothing can be debated without."""
+    if unknown := [field for field in fields if field not in REDACTABLE]:
+        raise CaseError(f"--redact {unknown[0]}: it can be {', '.join(REDACTABLE)}")
+
+
+def redact(case: Case, fields: str | Sequence[str]) -> Case:
+    """The case without some fields (``context,ids``), so that they reach no model, no source and no record; it says which are gone.
 
     >>> from maci.cases.outcomes import OutcomeSpace
     >>> case = Case(question="Which?", outcomes=OutcomeSpace(kind="open"), context="Mrs Miller, born 1950.", id="ward-7")
     >>> hidden = redact(case, ["context", "ids"])
-    >>> hidden.context, hidden.id, hidden.redacted
-    ('[redacted]', '', ('context', 'ids'))
+    >>> hidden.context, hidden.id, hidden.redacted, redact(hidden, "title").redacted
+    ('[redacted]', '', ('context', 'ids'), ('context', 'ids', 'title'))
     """
-    if unknown := [field for field in fields if field not in REDACTABLE]:
-        raise CaseError(f"--redact {unknown[0]}: it can be {', '.join(REDACTABLE)}")
-    gone = tuple(field for field in REDACTABLE if field in fields)
+    if isinstance(fields, str):
+        fields = [field.strip() for field in fields.split(",") if field.strip()]
+    check_redactable(fields)
+    if not set(fields) - {*case.redacted}:
+        return case
+    gone = tuple(field for field in REDACTABLE if field in fields or field in case.redacted)
     evidence = tuple(
         replace(
             document,

@@ -44,7 +44,7 @@ class Comparing:
 
     vectors: Vectors = field(default_factory=dict)
     """Unit embeddings of names and labels; what has none is compared by its words alone."""
-    threshold: float = 0.9
+    threshold: float = 0.95
     answers: Answers = field(default_factory=dict)
     joins: Mapping[str, Join] = field(default_factory=dict)
     """Names that were placed, where the true outcome, which nobody was told, is looked for among them."""

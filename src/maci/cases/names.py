@@ -3,7 +3,7 @@
 Layers, from the surest down; the first that can tell decides:
 
 ================  ============================================================================================
-``exact``         equal once case, accents, punctuation, articles and word order ("Smith, John") are set aside
+``exact``         equal once case, accents, punctuation, articles, word order ("Smith, John") and :func:`bare` are set aside
 ``alias``         two common names of one thing (*heart attack*, *myocardial infarction*), or a case's own aliases
 ``abbreviation``  one is made of the other's initials: *GERD*, *T2DM*, *acute MI*, *J. R. R. Tolkien*
 ``spelling``      British or American, singular or plural, joined or hyphenated, active or passive, one slip of the pen
@@ -81,7 +81,7 @@ _CAUSES = (
 )
 
 
-def relate(a: str, b: str, cosine: float | None = None, threshold: float = 0.9) -> Relation | None:
+def relate(a: str, b: str, cosine: float | None = None, threshold: float = 0.95) -> Relation | None:
     """How ``a`` stands to ``b`` by their words and, where these cannot tell, by embeddings; ``None`` where neither can.
 
     >>> relate("Robert Brown (tenant, flat 3)", "Robert Brown (tenant, flat 8)").kind, relate("Al Roe (actor)", "Al Roe (judge)")
@@ -91,8 +91,34 @@ def relate(a: str, b: str, cosine: float | None = None, threshold: float = 0.9) 
     return _near(a, b) if found is None and cosine is not None and cosine >= threshold else found
 
 
+_SURE = (
+    r"(?:most |very |highly |quite )?(?:likely|probabl[ye]|possibl[ye]|perhaps|maybe|presumably|presumed|presumptive)"
+)
+_HEADING = r"(?:diagnosis|answer|outcome|conclusion|verdict|hypothesis)"
+_SAID = re.compile(
+    rf"^\W*\d{{1,2}}[.)]\s+(?=\S)|^\W*(?:[a-z]+ ){{0,2}}{_HEADING}(?: is\b|\s*[:=])\s*"
+    rf"|^(?:it|this|that) (?:is|may be|might be|could be)\s+(?:{_SURE}\s+)?|^the patient (?:{_SURE} )?(?:has|had)\s+"
+    rf"|^{_SURE}\s+(?:(?:a|an|the)\s+)?(?=\w+\s+\w|(?!cause|reason|loss|error)\w)|\s*[,;:\u2013-]\s+{_SURE}\W*$"
+    rf"|\s*\({_SURE}\)\W*$",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4096)
+def bare(name: str) -> str:
+    """The name in what was said for it: without a number before it, a heading, or how sure somebody is.
+
+    >>> bare("1. Dengue fever"), bare("Likely a stuck valve"), bare("Diagnosis: dengue (probable)"), bare("Probable cause")
+    ('Dengue fever', 'stuck valve', 'dengue', 'Probable cause')
+    """
+    while (rest := _SAID.sub("", name, count=1).strip()) != name.strip() and normal(rest):
+        name = rest
+    return name.strip()
+
+
 @lru_cache(maxsize=16384)
 def _by_words(a: str, b: str) -> Relation | None:
+    a, b = bare(a), bare(b)
     if (one := _BRACKETS.search(a)) and (two := _BRACKETS.search(b)) and _words(one[1]) != _words(two[1]):
         a, b = (re.sub(r"[()\[\]]", " ", name) for name in (a, b))  # each says which of several it is
     if _words(a) == _words(b) or _forms(a) & _forms(b):
@@ -104,7 +130,7 @@ def _by_words(a: str, b: str) -> Relation | None:
     left, right = _content(a), _content(b)
     if not left or not right:
         return None
-    if left == right or "".join(left) == "".join(right) or _active(a) == _active(b):
+    if left == right or _plain("".join(left)) == _plain("".join(right)) or _active(a) == _active(b):
         return Relation("same", "spelling")
     if _opposed(left, right) or _opposed(_said(a), _said(b)):
         return Relation("other", "opposed")

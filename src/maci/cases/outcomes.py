@@ -108,14 +108,15 @@ class OutcomeSpace:
 
     def named(self, labels: Iterable[str]) -> tuple[str, ...]:
         """The labels that name something: all but the bucket of an open space."""
-        return tuple(label for label in labels if label != self.rest)
+        rest = self.rest
+        return tuple(labels) if rest is None else tuple(label for label in labels if label != rest)
 
     def size(self, seen: int) -> int:
         """|𝒴| for normalising: max(seen, declared)."""
         return max(seen, self.declared)
 
 
-def shown(labels: Sequence[str]) -> dict[str, str]:
+def shown(labels: Sequence[str]) -> Mapping[str, str]:
     """Label → the name under which language models are shown it: each begins with a capital letter, or all stay as they are.
 
     Held to a choice between names, small models prefer those that begin like a sentence, whatever they mean. :func:`normal` maps what
@@ -126,6 +127,11 @@ def shown(labels: Sequence[str]) -> dict[str, str]:
     >>> shown(["polish", "Polish"])
     {'polish': 'polish', 'Polish': 'Polish'}
     """
+    return _shown(tuple(labels))
+
+
+@lru_cache(maxsize=256)
+def _shown(labels: tuple[str, ...]) -> Mapping[str, str]:
     names = {label: _capital(label) for label in labels}
     apart = len(set(names.values())) == len(names)
     return (

@@ -16,7 +16,7 @@ SMALL = listed("a an and at by de for from in of on or the to with")
 """Words that initials may skip."""
 AUXILIARIES = listed("is are was were be been has have had do does did")
 EMPTY = listed(
-    "disease disorder syndrome condition illness infection fever unspecified nos brand von department "
+    "disease disorder syndrome condition illness infection fever mellitus unspecified nos brand von department "
     "inc incorporated ltd limited llc gmbh ag sa plc corp corporation company co "
     "mr mrs ms miss dr prof professor sir dame md phd esq"
 )
@@ -49,7 +49,7 @@ UNITS = listed("branch division department office unit subsidiary chapter facult
 KINDS = listed("type stage grade class phase level version series model category tier")
 """Words that, with a number or letter after them, narrow a name: *type 2 diabetes*."""
 NEGATIONS = listed(
-    "not no non never neither nor nobody nothing without none cannot isnt doesnt didnt wont lacks absent"
+    "not no non never neither nor nobody nothing without none cannot isnt doesnt didnt wont lacks absent unlikely improbable doubtful"
 )
 QUANTITIES = listed("all every each any most many some several least only few little")
 """With these, and under a negation, an addition can widen a statement."""

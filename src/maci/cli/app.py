@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 
 from maci import __version__
 from maci.cli.options import complete
-from maci.errors import EnvironmentError_, InputError, MaciError, exit_code, is_output_lost
+from maci.errors import ConfigError, EnvironmentError_, InputError, MaciError, exit_code, install, is_output_lost
 from maci.llm.offline import stay_offline
 from maci.render.markup import clean
 
@@ -30,6 +30,7 @@ COMMANDS = {
     "ask": "Answer a case by one agent, a vote or a debate: as far as it pays.",
     "batch": "Debate many cases, or ask about them, under one budget.",
     "panels": "List the panels: built-in ones and those of your panels files.",
+    "plugins": "List the plugins of installed packages: name, kind, package, version, and whether each loads.",
     "doctor": "Check what a debate needs: keys, endpoints, weights, structured output; each with its fix.",
     "show": "Read a debate: rounds, dials, signals, arguments, and why it stopped.",
     "report": "Write a debate as a page: the verdict first, then its story, evidence, charts and audit.",
@@ -41,10 +42,12 @@ COMMANDS = {
     "calibrate": "Learn thresholds, the temperature of reported probabilities, and prediction sets from cases with known answers.",
     "verify": "Check what is claimed of the rules by simulation: claim, measured, pass or fail; exits 1 where one fails.",
     "serve": "Serve the web app: start debates, watch and steer them, compare, replay, export.",
+    "mcp": "Serve debates to MCP clients over standard input and output.",
     "models": "List, pull, verify and remove model weights.",
     "data": "List, describe and verify data sets.",
     "scheduler": "What learned schedules (ucb, linucb) learned: show, test, move.",
     "study": "Compare methods on data sets: run, resume, report, export.",
+    "lab": "When does a debate pay? A map for simulated agents with estimated habits.",
     "export": "Turn debates into training data: conversations, preference pairs, tables.",
     "sign": "Sign a finished transcript with a secret key: who has the key can check that nobody else wrote it.",
     "verify-signature": "Check who signed a transcript; exits 1 if nobody did with this key.",
@@ -116,9 +119,14 @@ def main() -> None:
             "standard output is closed: nothing can be printed; leave it open, or send it to a file",
             EnvironmentError_.exit,
         )
+    if not os.environ.get("COLUMNS", "1").strip("0 "):  # a terminal of no width: nothing at all would be printed
+        del os.environ["COLUMNS"]
     signal.signal(signal.SIGTERM, _stop)
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # ignored: `nohup`
+        signal.signal(signal.SIGHUP, _stop)
     stay_offline(False)  # unless MACI_OFFLINE says so
     try:
+        _export()
         app()
     except MaciError as error:
         _give_up(str(error), exit_code(error))
@@ -140,8 +148,26 @@ def main() -> None:
         sys.exit(0)
 
 
+def _export() -> None:
+    """Traces and metrics, where the standard variables name somebody who takes them."""
+    named = [name for name in os.environ if name.startswith("OTEL_EXPORTER_OTLP_") and name.endswith("ENDPOINT")]
+    if not named or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return
+    try:
+        from maci.integrations import otel
+
+        otel.configure()
+    except ImportError:
+        _complain(f"maci: {named[0]} is set and nothing is exported: {install('otel')}; or set OTEL_SDK_DISABLED=true")
+    except ConfigError as error:  # the variables are often set for every program of a machine
+        _complain(f"maci: nothing is exported: {error}")
+
+
 def _stop(*_: object) -> None:
-    """SIGTERM ends work as Ctrl-C does, also where Ctrl-C is ignored (a job in the background): through the one orderly way out."""
+    """SIGTERM, and SIGHUP of a terminal that is closed, end work as Ctrl-C does: through the one orderly way out.
+
+    Also where Ctrl-C is ignored, as in a job in the background.
+    """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.raise_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""``maci ask``."""
+"""``maci ask``: one agent, a vote or a debate, as far as it pays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from maci.cli.options import (  # fmt: skip
     RunOptions,
     Seed,
     SettingsOptions,
+    chosen,
     grouped,
+    redacted,
 )
 
 
@@ -27,7 +29,7 @@ from maci.cli.options import (  # fmt: skip
 class AskRunOptions(RunOptions):
     """The same, with its own word for what is resumed."""
 
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken run in --out.")] = False
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the broken run in --out.")] = False
 
 
 @grouped
@@ -59,9 +61,9 @@ def ask(
     One agent is asked first. The others are asked, and then debate, only while the expected gain in accuracy is worth the tokens
     (--worth). What was asked is never asked again. `maci calibrate` learns the gains from cases of your kind.
     """
-    from maci.cli.seating import chosen
     from maci.cli.session import DebateSession
 
     given = {**budget.given, "triage.worth": worth, "answer.risk": risk, "answer.force": force or None}
+    given |= redacted(case.redact)
     choice = chosen(panel, settings, replies, given, seed=seed, quiet=output.silent, corpus=corpus)
     DebateSession(case=case, choice=choice, options=run, output=output, ask=True, explain=explain).hold()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,10 +17,13 @@ from maci.cli.options import (  # fmt: skip
     Corpus,
     OutputOptions,
     PanelOptions,
+    Redact,
     ReplyOptions,
     Seed,
     SettingsOptions,
+    chosen,
     grouped,
+    redacted,
 )
 from maci.cli.output import echo, interruptible, publish
 from maci.errors import InputError
@@ -91,6 +94,7 @@ def calibrate(
     panel: PanelOptions,
     corpus: Corpus = None,
     settings: SettingsOptions,
+    redact: Redact = None,
     budget: BudgetOptions,
     jobs: Annotated[int, typer.Option(help="Cases under way at once.", min=1, max=256)] = 4,
     replies: ReplyOptions,
@@ -100,11 +104,10 @@ def calibrate(
 ) -> None:
     """Learn thresholds, the temperature of reported probabilities, and prediction sets from cases with known answers.
 
-    Says what the debates will cost and asks first. Interrupted, the same command goes on where it was. Without cases it learns from
+    Says what the debates will cost and asks first. Interrupted, the same command continues where it was. Without cases it learns from
     past debates whose answer is known: the `gold` of their case, or what `maci outcome` recorded.
     """
     from maci.calibration.development import Teacher, known_cases, plan, sets_promised, split
-    from maci.cli.seating import chosen
     from maci.cli.terminal import ProgressBars
     from maci.debating.batch import owning
     from maci.seating.project import with_project
@@ -118,12 +121,13 @@ def calibrate(
         _tell(found, out, str(lessons.study), ["Only the temperature: a study keeps no arguments."], output)
         return
     check_folder(runs, "--runs")
-    choice = with_project(chosen(panel, settings, replies, _UNPLANNED, seed=seed, quiet=output.silent, corpus=corpus))
+    given = {**_UNPLANNED, **redacted(redact)}
+    choice = with_project(chosen(panel, settings, replies, given, seed=seed, quiet=output.silent, corpus=corpus))
     seating = Seating(choice)
     if seating.config.calibration.made_for:
         raise InputError("the settings hold a calibration already: leave out the --config file `maci calibrate` wrote")
-    teaching, held = split(known, lessons.held_out, seed)
     with closing_on_failure(seating.house):
+        teaching, held = (list(map(seating.shown, part)) for part in split(known, lessons.held_out, seed))
         name = "past" if file is None else file.stem
         of = plan(teaching, held, runs, seating, name, past=lessons.past or file is None)
         if not output.silent:
@@ -133,7 +137,7 @@ def calibrate(
         if seating.house is not None:
             asyncio.run(seating.house.aclose())
         return
-    kept = f"what was debated is kept in {of.folder}: the same command goes on from there, and {out} is as it was"
+    kept = f"what was debated is kept in {of.folder}: the same command continues from there, and {out} is as it was"
     with interruptible(kept), owning(of.folder), ProgressBars(plain=output.plain, silent=output.silent) as view:
         teacher = Teacher(
             seating, budget.budget_tokens, budget.budget_usd, jobs,
@@ -170,7 +174,7 @@ def _tell(
         "ece_before_interval": [worth.before.low, worth.before.high], "ece_after_interval": [worth.after.low, worth.after.high],
         "gain": as_json(worth.gain), "worth": worth.lines(), "settings": dict(found.settings), "out": str(out),
     }  # fmt: skip
-    use = f"Written to {out} (accuracy {found.accuracy:.2f}). Use it with: maci debate CASE --config {out}"
+    use = f"Written to {out} (accuracy {found.accuracy:.2f}). {found.advice(f'maci debate CASE --config {out}')}"
     publish(record, [] if output.quiet else [*worth.lines(), *notes, use], json=output.json)
 
 
@@ -196,7 +200,10 @@ def _agreed(of: Curriculum, choice: PanelChoice, consent: Consent, output: Outpu
             )
         return not consent.dry_run
     least, most = asyncio.run(price(lacking, choice))
-    said = f"{len(lacking)} debates: between {least} and {most}, estimated without sending anything."
+    range_ = (
+        f"between {least.tokens:,} and {most.tokens:,} tokens, free" if most.usd == 0 else f"between {least} and {most}"
+    )
+    said = f"{len(lacking)} debates: {range_}, estimated without sending anything."
     if consent.dry_run:
         found = {
             "debates": len(lacking),
@@ -207,14 +214,14 @@ def _agreed(of: Curriculum, choice: PanelChoice, consent: Consent, output: Outpu
         }
         publish(found, [said], json=output.json)
         return False
+    if not consent.yes and (output.json or not sys.stdin.isatty()):
+        raise InputError(
+            f"{said} Nothing was sent: add --yes to debate them, or --budget-usd and --yes to set a ceiling"
+        )
     if not output.silent:
         echo(said, err=True)
     if consent.yes:
         return True
-    if output.json or not sys.stdin.isatty():
-        raise InputError(
-            f"{said} Nothing was sent: add --yes to debate them, or --budget-usd and --yes to set a ceiling"
-        )
     if not typer.confirm("Debate them?", default=False, err=True):
         echo("Nothing was sent.", err=True)
         return False
@@ -234,6 +241,7 @@ def _from_study(folder: Path) -> TaskCalibration:
     from maci.calibration.profile import ENOUGH, TaskCalibration
     from maci.calibration.temperature import appraise
     from maci.lab.study.store import open_store
+    from maci.story.words import plural
 
     with open_store(folder, make=False) as store:
         meta, rows = store.meta(), list(store.rows())
@@ -245,9 +253,11 @@ def _from_study(folder: Path) -> TaskCalibration:
         )
         raise InputError(f"--study {folder}: {why}")
     mine: dict[tuple[str, str], Row] = {}
+    seeds: set[int] = set()
     for row in sorted(rows, key=lambda row: row.seed):
         if row.part == "dev" and row.method == _METHOD and row.belief is not None and row.gold in row.belief:
             mine.setdefault((row.data, row.item), row)
+            seeds.add(row.seed)
     if len(mine) < ENOUGH:
         raise InputError(
             f"--study {folder}: calibration needs at least {ENOUGH} dev items that the method `{_METHOD}` answered, and it has "
@@ -255,7 +265,7 @@ def _from_study(folder: Path) -> TaskCalibration:
         )
     beliefs = [np.array(list(row.belief.values())) for row in mine.values() if row.belief is not None]
     gold = [list(row.belief).index(str(row.gold)) for row in mine.values() if row.belief is not None]
-    worth = appraise(beliefs, gold)
+    worth = replace(appraise(beliefs, gold), source=f"{len(mine)} distinct dev cases, {plural(len(seeds), 'seed')}")
     right = [int(p.argmax()) == y for p, y in zip(beliefs, gold, strict=True)]
     fits = _made_for(meta, next(iter(mine.values())))
     settings = {"calibration.made_for": fits, "calibration.temperature": round(worth.temperature, 6)}

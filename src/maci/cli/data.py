@@ -1,4 +1,4 @@
-"""``maci data``."""
+"""``maci data``: public data sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maci.cli.options import DataDir, Json, Plain
+from maci.cli.options import DataDir, Json, Plain, Quiet
 from maci.cli.output import columns, publish
 from maci.errors import CheckFailed, InputError
 
@@ -25,7 +25,9 @@ data = typer.Typer()
 
 
 @data.callback(invoke_without_command=True)
-def listing(context: typer.Context, data: DataDir = None, json: Json = False, plain: Plain = False) -> None:
+def listing(
+    context: typer.Context, data: DataDir = None, json: Json = False, plain: Plain = False, quiet: Quiet = False
+) -> None:
     """List, describe and verify data sets: what each is for, its traps, its options, whether it is here."""
     context.obj = data
     if context.invoked_subcommand is not None:
@@ -45,7 +47,7 @@ def listing(context: typer.Context, data: DataDir = None, json: Json = False, pl
         }
         for entry in SETS.values()
     ]
-    publish(found, _listed(found, folder, plain), json=json)
+    publish(found, _listed(found, folder, plain or quiet), json=json)
 
 
 def _listed(found: Iterable[Mapping[str, Any]], folder: Path | None, plain: bool) -> Iterator[str]:

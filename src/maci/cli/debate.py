@@ -19,7 +19,9 @@ from maci.cli.options import (  # fmt: skip
     RunOptions,
     Seed,
     SettingsOptions,
+    chosen,
     grouped,
+    redacted,
 )
 
 
@@ -68,10 +70,10 @@ def debate(
     output: OutputOptions,
 ) -> None:
     """Debate one case."""
-    from maci.cli.seating import chosen
     from maci.cli.session import DebateSession
 
     given = {**budget.given, "answer.risk": risk, "answer.force": force or None, "plan.acquire": acquire}
+    given |= redacted(case.redact)
     choice = chosen(
         panel,
         settings,

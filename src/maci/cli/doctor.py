@@ -17,7 +17,6 @@ from rich.console import Console
 from maci.cli.options import Json, PanelOptions, Plain, Quiet, grouped
 from maci.cli.output import echo, emit
 from maci.errors import InputError
-from maci.llm.env import use_env_file
 from maci.llm.offline import stay_offline
 from maci.llm.usage import Usage, dollars
 from maci.paths import check_file, save
@@ -26,7 +25,7 @@ from maci.render.markup import clean
 if TYPE_CHECKING:
     from maci.debating.live_trial import LiveTrial
     from maci.seating.checks import CheckResult
-    from maci.seating.file import Found
+    from maci.seating.file import PanelFiles
 
 _COLOURS = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
 
@@ -58,6 +57,8 @@ def doctor(
     that has a key is asked what it serves, which costs nothing, and every local model that is here is tried.
     """
     if panel.env_file is not None:
+        from maci.seating.discover import use_env_file
+
         use_env_file(panel.env_file)
     if live:
         if not _try_live(panel, out, json=json):
@@ -134,7 +135,7 @@ def _try_live(panel: PanelOptions, out: Path, *, json: bool) -> bool:
     return fine
 
 
-async def _try_all(models: tuple[str, ...], found: Found, *, json: bool) -> list[LiveTrial]:
+async def _try_all(models: tuple[str, ...], found: PanelFiles, *, json: bool) -> list[LiveTrial]:
     from maci.debating.live_trial import try_model
 
     trials = []

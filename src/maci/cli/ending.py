@@ -8,14 +8,16 @@ printed. :func:`plan_lines` shows a whole plan.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten, wrap
 from typing import Literal
 
-from maci.acquisition.plan import AcquisitionPlan, Item
+from maci.acquisition.plan import CONTRAST, NAMED, AcquisitionPlan, Item
 from maci.cli.terminal import Lines
 from maci.controller.decisions import Finished
+from maci.controller.ending import FORCE_IT
 from maci.controller.triage import Check, Prospect, Triaged
 from maci.render.markup import percent
 from maci.story.outline import Outline, against, best, outline
@@ -115,6 +117,8 @@ Shown = Literal["brief", "screen", "rounds", "full"]
 """How much of a result is printed: three lines, one screen, or everything; in ``full`` nothing is shortened."""
 _OUTSIDE = ("budget", "error", "triage", "stopped_by_user")
 """Stops that need more than the rule's own words."""
+_RAGGED = 4
+"""Letters that a line leaves empty at its end, on average, because words stay whole."""
 _MARGIN = 14
 
 
@@ -154,11 +158,14 @@ def print_result(
     for line, style in besides(result):
         say(line, style)
     say(look.course)
+    for line in look.found:
+        say(f"Found out: {line}")
     _recommended(lines, story, shown)
-    room = lines.out.width - _MARGIN if lines.folded and shown == "screen" else 10_000
-    _column(lines, "Why", look.why[: 2 if shown == "screen" else None], room)
-    _column(lines, "Against", look.against[: 2 if shown == "screen" else None], room)
-    _column(lines, "Would change", look.changes[: 1 if shown == "screen" else None], 2 * room)
+    few = 2 if shown == "screen" else None
+    _column(lines, "Why", look.why[:few], 3 if few else 0)
+    for at, line in enumerate(look.against[:few]):
+        _column(lines, "" if at else "Against", [line], 2 if few and len(look.against) > 1 else 3 if few else 0)
+    _column(lines, "Would change", look.changes[: 1 if few else None], 3 if few else 0)
     for warning in look.grave:
         say(f"Warning: {warning}", "yellow")
     if shown == "screen":
@@ -168,24 +175,28 @@ def print_result(
     else:
         _everything(lines, story, result, look.notes, remarks, full=shown == "full")
     say(f"Stopped after {spent}:{detail}")
-    more = f" ({plural(len(look.notes), 'note')}: `maci show`)" if look.notes and shown == "screen" else ""
+    command = shlex.join(("maci", "show", str(transcript.parent)))
+    more = f" ({plural(len(look.notes), 'note')}: `{command}`)" if look.notes and shown == "screen" else ""
     say(f"Transcript: {transcript}{more}")
 
 
 def _verdict(story: Story, look: Outline, result: Finished) -> Iterator[tuple[str, str]]:
     """(line, style): the answer, or that there is none; how sure, who agrees, and whether it is right where that is known."""
     if look.withheld:
-        yield f"Answer withheld: {look.withheld}", "bold red"
+        yield f"Answer withheld: {look.withheld}{FORCE_IT if result.unfit else ''}", "bold red"
     elif look.answer is None:
         yield "No answer", "bold red"
     if look.p is None:
         return
     agreed = f", {look.agreement}" if look.agreement else ""
-    if look.answer is None:
-        yield f"Best guess: {look.guess}, {percent(look.p)}{agreed}", "bold"
+    raw = "" if story.calibrated else " (not calibrated)"
+    if look.unclear:
+        yield f"No clear answer: {look.unclear}{raw}{agreed}", "bold yellow"
+    elif look.answer is None:
+        yield f"Best guess: {look.guess}, {percent(look.p)}{raw}{agreed}", "bold"
     else:
         yield (
-            f"Answer: {look.answer}, {percent(look.p)}{agreed}",
+            f"Answer: {look.answer}, {percent(look.p)}{raw}{agreed}",
             "bold green" if look.tone == "good" else "bold yellow",
         )
     if (gold := story.gold_among(result.raw)) is not None:
@@ -197,12 +208,18 @@ def _shares(p: Mapping[str, float], scale: tuple[str, ...]) -> list[tuple[str, f
     return [(f"{label} (leads)" if scale and leads(label, p) else label, q) for label, q in shown_outcomes(p, 4, scale)]
 
 
-def _column(lines: Lines, title: str, said: Sequence[str], room: int) -> None:
-    """Sentences under each other, the first beside its title."""
+def _column(lines: Lines, title: str, said: Sequence[str], most: int) -> None:
+    """Sentences under each other, the first beside its title, in ``most`` lines together; 0: as many as they take."""
+    width = max(20, lines.out.width - _MARGIN - _RAGGED)
     for number, line in enumerate(said):
         start, bracket, who = line.rpartition(" (") if line.endswith(")") else (line, "", "")
-        text = shorten(start, max(20, room - len(bracket + who)), placeholder=" …") + bracket + who
-        lines.say(f"{'' if number else title:<{_MARGIN}}{text}", hang=0 if number else _MARGIN)
+        if most and lines.folded:
+            left = most - sum(-(-len(before) // width) for before in said[:number])
+            if left < 1:
+                return
+            start = shorten(start, max(20, left * width - len(bracket + who)), placeholder=" …")
+        name = "" if number else title
+        lines.say(f"{name:<{_MARGIN}}{start}{bracket}{who}", hang=_MARGIN if name else 0)
 
 
 def _everything(
@@ -264,6 +281,7 @@ def _outcomes(lines: Lines, p: Mapping[str, float], scale: tuple[str, ...]) -> N
 _ORIGINS = {
     "corpus": "Counted in labelled lists",
     "contrast": "Quoted from labelled texts",
+    NAMED: "Quoted from texts that name the outcomes",
     "knowledge": "From the built-in knowledge",
     "agents": "Asked by the agents",
     "disagreement": "Asked because the agents disagree",
@@ -329,7 +347,7 @@ def _details(item: Item, number: int) -> Iterator[str]:
         yield f"The figures take into account that an answer is {percent(item.answered)} likely."
     if not item.askable:
         yield "The source of this debate does not have it."
-    why = [_ORIGINS.get(origin, origin) for origin in item.origin]
+    why = [_ORIGINS.get(origin, origin) for origin in item.origin if not (origin == CONTRAST and NAMED in item.origin)]
     why[1:] = [f"{origin[0].lower()}{origin[1:]}" for origin in why[1:]]
     why += ["estimated"] if item.assumed else []
     why += [f"arguments {', '.join(item.asked_for_by[:6])}"] if item.asked_for_by else []

@@ -11,7 +11,7 @@ import typer
 
 from maci.cli.options import Json, Quiet
 from maci.cli.output import echo, emit
-from maci.errors import InputError, MaciError
+from maci.errors import InputError, MaciError, ReplayMismatch
 
 if TYPE_CHECKING:
     from maci.story.training import Debated
@@ -33,6 +33,12 @@ def export(
     right: Annotated[
         bool, typer.Option("--right", help="Only debates known to be right (gold, or `maci outcome`).")
     ] = False,
+    card: Annotated[
+        bool,
+        typer.Option(
+            "--card", help="Also write README.md beside the file: a data card, as the Hugging Face Hub reads it."
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -41,8 +47,9 @@ def export(
 
     Debates that are not finished or cannot be read are left out and named.
     """
-    from maci.paths import check_file
+    from maci.paths import check_file, writing
     from maci.story.training import FORMS
+    from maci.story.training import card as described
 
     if format not in FORMS:
         raise InputError(f"--format {format}: choose one of {', '.join(FORMS)}")
@@ -54,6 +61,11 @@ def export(
         if out.exists() and not force:
             raise InputError(f"{out} is here already and is not overwritten: add --force, or name another --out")
         check_file(out)
+    readme = None if out is None else out.parent / "README.md"
+    if card and readme is None:
+        raise InputError("--card describes a file: name one with --out")
+    if card and readme is not None and readme.exists() and not force:
+        raise InputError(f"{readme} is here already and is not overwritten: add --force, or another folder to --out")
     left_out: list[str] = []
     debates = [each for each in _debates(transcript, left_out) if not right or each.right]
     rows = [row for each in debates for row in _rows(FORMS[format], each)]
@@ -61,7 +73,14 @@ def export(
         for row in rows:
             emit(row)
     else:
+        if card and not rows:
+            raise InputError(
+                f"{transcript} has no rows for --format {format}, so there is nothing that a card could describe"
+            )
         _write(out, rows)
+        if card and readme is not None:
+            with writing(readme):
+                readme.write_text(described(format, out.name, rows, debates, len(left_out)), encoding="utf-8")
     if json and out is not None:
         found = {"debates": len(debates), "rows": len(rows), "out": str(out), "left_out": left_out}
         emit(found)
@@ -83,8 +102,8 @@ def _rows(form: Callable[[Debated], Iterable[dict[str, Any]]], debated: Debated)
 
 def _debates(path: Path, left_out: list[str]) -> Iterator[Debated]:
     """The finished debates at a place; why others are not among them goes into ``left_out``."""
-    from maci.record.known import read_outcome
-    from maci.record.replay import telling
+    from maci.record.outcome import read_outcome
+    from maci.record.replay import differs, telling
     from maci.record.transcript import read
     from maci.story.story import Story
     from maci.story.training import Debated
@@ -98,6 +117,10 @@ def _debates(path: Path, left_out: list[str]) -> Iterator[Debated]:
     for record in records:
         try:
             events = read(record).events
+            if why := differs(events):
+                raise ReplayMismatch(
+                    f"{record} was made or changed by hand, by another version of MACI or with a plugin: {why}"
+                )
             with telling(events):
                 story = Story.of(events)
                 if story.result is None:
@@ -115,6 +138,7 @@ def _debates(path: Path, left_out: list[str]) -> Iterator[Debated]:
 def _write(out: Path, rows: list[dict[str, Any]]) -> None:
     from maci.errors import MissingExtra
     from maci.paths import writing
+    from maci.story.training import COLUMNS
 
     with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -127,4 +151,14 @@ def _write(out: Path, rows: list[dict[str, Any]]) -> None:
             import pyarrow.parquet
         except ImportError as error:
             raise MissingExtra("pyarrow", "eval", "Parquet") from error
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), out)
+        message = pyarrow.struct([("role", pyarrow.string()), ("content", pyarrow.string())])
+        kinds = {
+            "text": pyarrow.string(),
+            "texts": pyarrow.list_(pyarrow.string()),
+            "messages": pyarrow.list_(message),
+            "flag": pyarrow.bool_(),
+            "whole": pyarrow.int64(),
+            "number": pyarrow.float64(),
+        }  # a column without values has its type all the same
+        schema = pyarrow.schema([(name, kinds[COLUMNS[name][0]]) for name in (rows[0] if rows else ())])
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, schema=schema), out)

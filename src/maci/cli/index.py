@@ -1,4 +1,4 @@
-"""``maci index``."""
+"""``maci index``: documents of your own as evidence."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def index(
     from maci.evidence.corpus import Corpus, update_index
     from maci.evidence.encode import load_encoder
     from maci.evidence.retrieve import Retriever
+    from maci.story.words import plural
 
     with ProgressBars(plain=output.plain, silent=output.silent) as progress:
         report = update_index(
@@ -41,8 +42,8 @@ def index(
     for item in [] if output.json else skipped:
         echo(f"{item['path']}: {item['reason']}", err=True)
     lines = [
-        f"{out}: {report.spans} spans; files: {report.added} new, {report.changed} changed, {report.unchanged} unchanged, "
-        f"{report.removed} removed; {len(skipped)} notes on what was left out",
+        f"{out}: {plural(report.spans, 'span')}; files: {report.added} new, {report.changed} changed, {report.unchanged} unchanged, "
+        f"{report.removed} removed; {plural(len(skipped), 'note')} on what was left out",
         f"Use it with: maci debate CASE --corpus {out}",
     ]
     publish({**counts, "skipped": skipped, "index": str(out)}, [] if output.quiet else lines, json=output.json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import math
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,13 +15,13 @@ import typer
 
 from maci.cli.options import BudgetOptions, Corpus, Json, PanelOptions, Plain, Quiet, grouped
 from maci.cli.output import emit
-from maci.errors import EnvironmentError_, InputError, MaciError
+from maci.errors import EnvironmentError_, InputError
 from maci.llm.offline import stay_offline
 
 if TYPE_CHECKING:
     from maci.debating.estimate import CostEstimate
     from maci.seating.discover import Inventory
-    from maci.seating.propose import Proposal
+    from maci.seating.propose import PanelProposal
 
 _NAMES = {
     "openai": "OpenAI", "anthropic": "Anthropic", "gemini": "Gemini", "openrouter": "OpenRouter", "groq": "Groq",
@@ -30,7 +31,7 @@ _NAMES = {
 _ROUNDS = 3
 """Rounds of a typical debate."""
 _HOSTED, _OWN, _WEIGHTS = 8.0, 10.0, 40.0
-"""Seconds that a call is assumed to take: at a provider, where those of a step run together; at a server of one's own, one after
+"""Seconds that a call is assumed to take: at a provider, where those of a step run together; at your own server, one after
 another; with weights that MACI runs itself."""
 _TYPICAL = {
     "question": "Which change caused the outage?",
@@ -47,6 +48,9 @@ _TYPICAL = {
 }
 
 
+SCHEMAS = "maci-schemas"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitOptions:
     """What `maci init` asks, writes and looks at."""
@@ -57,6 +61,9 @@ class InitOptions:
     ] = None
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: write the file.")] = False
     force: Annotated[bool, typer.Option("--force", help="Write over a maci.toml that is there.")] = False
+    schemas: Annotated[
+        bool, typer.Option("--schemas", help=f"Also write JSON Schemas for your editor to {SCHEMAS}, and name them.")
+    ] = False
     offline: Annotated[
         bool, typer.Option("--offline", help="Ask no server, not even on this machine.", callback=stay_offline)
     ] = False
@@ -117,6 +124,9 @@ def init(
             return
     write = options.yes or not json
     if write:
+        if options.schemas:
+            text = f"#:schema {SCHEMAS}/project.json\n{text}"
+            _write_schemas(Path(SCHEMAS))
         _write(path, text, over=there)
     following = _next(proposal, found)
     if json:
@@ -126,28 +136,28 @@ def init(
     say(f"{'' if quiet else chr(10)}Wrote {path}. Next: {following}{hint}")
 
 
-def _proposed(panel: PanelOptions, options: InitOptions, found: Inventory) -> Proposal | None:
+def _proposed(panel: PanelOptions, options: InitOptions, found: Inventory) -> PanelProposal | None:
     """The panel that was named, or one from what was found."""
     from maci.seating import choose
-    from maci.seating.propose import Proposal, named, propose
+    from maci.seating.propose import PanelProposal, named, propose
     from maci.seating.spec import PanelSpec
 
     if panel.panel is not None and panel.agents is None:
         chosen = choose(panel.panel, None, panel.judges)
         if not isinstance(chosen, PanelSpec) or panel.judges is None:
-            return Proposal(panel=panel.panel)
-        return named(chosen)
+            return PanelProposal(panel=panel.panel)
+        return named(chosen.model_copy(update={"models": found.panels.options}))
     if panel.agents is not None or panel.judges is not None:
         if panel.agents is None:
             raise InputError(f"--judges {panel.judges}: name the debaters too, with --agents")
         spec = choose(panel.panel, panel.agents, panel.judges)
         assert isinstance(spec, PanelSpec)
-        return named(spec)
+        return named(spec.model_copy(update={"models": found.panels.options}))  # not those of the file to be written
     use = [each.strip() for each in (options.use or "").split(",") if each.strip()]
     return propose(found, use)
 
 
-async def _estimate(proposal: Proposal) -> CostEstimate | None:
+async def _estimate(proposal: PanelProposal) -> CostEstimate | None:
     """What a typical debate would cost, rehearsed; ``None`` where the panel is a script."""
     from maci.cases.case import parse_case
     from maci.debating.estimate import estimate
@@ -160,7 +170,7 @@ async def _estimate(proposal: Proposal) -> CostEstimate | None:
     return await estimate(case, choice)
 
 
-def _found(found: Inventory, proposal: Proposal | None) -> Iterator[str]:
+def _found(found: Inventory, proposal: PanelProposal | None) -> Iterator[str]:
     """What was found, a line each."""
     from maci.llm.keys import host_of
     from maci.seating.discover import LOCAL_SERVERS
@@ -177,6 +187,8 @@ def _found(found: Inventory, proposal: Proposal | None) -> Iterator[str]:
         listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
         if server.locked:
             listed = f"asks for a key; name its models with --agents {server.provider}/NAME"
+        if server.loading:
+            listed = "is still loading its model"
         yield f"  {who} at {host_of(server.base_url)}: {listed or 'no model is loaded'}"
     for name in found.weights:
         weak = " (too weak to debate)" if name == "local/smollm2-135m" else ""
@@ -207,8 +219,13 @@ def _steps(found: Inventory) -> list[str]:
     from maci.llm.keys import host_of
 
     running = next((server for server in found.servers if not server.locked), None)
+    first = (
+        "wait until the server at {} has loaded its model"
+        if running and running.loading
+        else "load a model in the server at {}"
+    )
     return [
-        f"load a model in the server at {host_of(running.base_url)}, then run `maci init` again"
+        f"{first.format(host_of(running.base_url))}, then run `maci init` again"
         if running
         else "start a local server (Ollama, LM Studio, llama-server or vLLM), then run `maci init` again",
         "set a provider's key, such as OPENAI_API_KEY, in the environment or in .env, then run `maci init` again",
@@ -216,8 +233,10 @@ def _steps(found: Inventory) -> list[str]:
     ]
 
 
-def _panel(proposal: Proposal, found: Inventory) -> Iterator[str]:
+def _panel(proposal: PanelProposal, found: Inventory) -> Iterator[str]:
     """Who would debate, and where the case goes."""
+    from maci.seating.discover import LOCAL_SERVERS
+
     if proposal.panel is not None:
         entry = found.panels.panels.get(proposal.panel)
         yield f"\nPanel: {proposal.panel}" + (f" of {entry[1]}" if entry else " (built in)")
@@ -240,11 +259,17 @@ def _panel(proposal: Proposal, found: Inventory) -> Iterator[str]:
             "Ollama cuts prompts that are longer than its context length, often 4,096 tokens: start it with "
             "OLLAMA_CONTEXT_LENGTH=16384."
         )
-    hosts = sorted(hosts_of(proposal, found))
+    hosts, near = sorted(hosts_of(proposal, found)), sorted(hosts_of(proposal, found, here=True))
     if hosts:
         yield f"A debate sends the case and its evidence to {' and '.join(hosts)}."
+    elif near:
+        yield f"MACI sends the case and its evidence only to {' and '.join(near)}, on this machine."
+        if any(each.provider not in {*LOCAL_SERVERS, "local", "reader"} for each in proposal.seats):
+            yield "If a server there is a gateway, it may forward them."
     elif any(not _is_reader(each.model) for each in proposal.seats):
         yield "Nothing leaves this machine."
+    for variable, host, otherwise in _moved(proposal, found):
+        yield f"This holds as long as {variable} names {host}; without it, MACI sends to {otherwise}."
 
 
 def _is_reader(model: str) -> bool:
@@ -253,8 +278,8 @@ def _is_reader(model: str) -> bool:
     return is_reader(model)
 
 
-def hosts_of(proposal: Proposal, found: Inventory) -> set[str]:
-    """Hosts beyond this machine that a debate of these would send to."""
+def hosts_of(proposal: PanelProposal, found: Inventory, *, here: bool = False) -> set[str]:
+    """Hosts beyond this machine that a debate of these would send to; ``here``: servers on this machine instead."""
     from maci.llm.keys import SERVICES, address_of, host_of, is_loopback
 
     hosts = set()
@@ -264,12 +289,25 @@ def hosts_of(proposal: Proposal, found: Inventory) -> set[str]:
         given = each.options or found.panels.options.get(each.model) or found.panels.options.get(each.provider)
         known = SERVICES.get(each.provider)
         url = (given.base_url if given else None) or address_of(each.provider) or (known.base_url if known else "")
-        if not is_loopback(url):
+        if is_loopback(url) == here:
             hosts.add(host_of(url) or each.provider)
     return hosts
 
 
-def _costs(cost: CostEstimate | None, proposal: Proposal, ceilings: Mapping[str, Any]) -> Iterator[str]:
+def _moved(proposal: PanelProposal, found: Inventory) -> Iterator[tuple[str, str, str]]:
+    """Addresses that only a variable says and the file does not: the variable, the host, and where requests go without it."""
+    from maci.llm.keys import ADDRESSES, SERVICES, address_of, host_of
+
+    for provider in dict.fromkeys(each.provider for each in proposal.seats if each.options is None):
+        seats = [each for each in proposal.seats if each.provider == provider]
+        given = [found.panels.options.get(each.model) or found.panels.options.get(provider) for each in seats]
+        if (url := address_of(provider)) is None or all(each and each.base_url for each in given):
+            continue
+        if (otherwise := host_of(SERVICES[provider].base_url)) not in ("", host_of(url)):
+            yield ADDRESSES[provider], host_of(url), otherwise
+
+
+def _costs(cost: CostEstimate | None, proposal: PanelProposal, ceilings: Mapping[str, Any]) -> Iterator[str]:
     """What a typical debate costs and takes."""
     if cost is None:
         return
@@ -292,7 +330,7 @@ def _typical(cost: CostEstimate) -> Any:
     return next((row for row in cost.rounds if row.round == _ROUNDS), cost.rounds[-1])
 
 
-def _duration(calls: int, rounds: int, proposal: Proposal) -> str:
+def _duration(calls: int, rounds: int, proposal: PanelProposal) -> str:
     """How long it takes, with what that assumes."""
     own = any(not each.paid for each in proposal.seats)
     one = _HOSTED if not own else _WEIGHTS if any(each.provider == "local" for each in proposal.seats) else _OWN
@@ -308,7 +346,7 @@ def _ceiling(cost: CostEstimate) -> float:
     return max(0.1, math.ceil(whole * 20) / 10)
 
 
-def _budget(given: BudgetOptions, cost: CostEstimate | None, proposal: Proposal) -> dict[str, Any]:
+def _budget(given: BudgetOptions, cost: CostEstimate | None, proposal: PanelProposal) -> dict[str, Any]:
     """The ceilings to write: those given, and one in dollars where a debate is paid and its price known."""
     found = {key.partition(".")[2]: value for key, value in given.given.items() if value is not None}
     if "usd" not in found and cost is not None and proposal.panel is None and cost.rounds[-1].so_far.usd:
@@ -319,7 +357,7 @@ def _budget(given: BudgetOptions, cost: CostEstimate | None, proposal: Proposal)
 
 
 def written(
-    proposal: Proposal,
+    proposal: PanelProposal,
     found: Inventory,
     *,
     budget: Mapping[str, Any],
@@ -354,12 +392,10 @@ def written(
     return text
 
 
-def _where(proposal: Proposal, found: Inventory) -> Iterator[str]:
-    """Addresses that stay in the environment: those of other machines, and those with a key."""
-    for server in found.servers:
-        seats = [each for each in proposal.seats if each.provider == server.provider]
-        if seats and all(each.options is None for each in seats) and server.source != "usual port":
-            yield f"{server.provider}/… is where {server.source} says"
+def _where(proposal: PanelProposal, found: Inventory) -> Iterator[str]:
+    """Addresses that stay in the environment, such as those of other machines."""
+    for variable, _, otherwise in _moved(proposal, found):
+        yield f"{variable} says where the server is; without it, requests go to {otherwise}"
 
 
 def _quoted(text: str) -> str:
@@ -367,21 +403,52 @@ def _quoted(text: str) -> str:
 
 
 def _write(path: Path, text: str, *, over: bool) -> None:
-    """Write the file; one that has appeared meanwhile, or a link, is not written through."""
+    """Write the file, all of it or nothing; one that has appeared meanwhile, or a link, is not written through."""
+    target = path.with_name(f".{path.name}.{os.getpid()}.part") if over else path
     try:
-        if over:
-            path.unlink()
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with target.open("x", encoding="utf-8", newline="\n") as file:
+            try:
+                file.write(text)
+                file.flush()
+            except BaseException:
+                target.unlink()
+                raise
+        target.replace(path)
     except FileExistsError:
         raise InputError(f"{path} is here already and is not overwritten: add --force, or edit it") from None
     except OSError as error:
-        raise MaciError(
+        raise EnvironmentError_(
             f"cannot write {path}: {error.strerror}; run `maci init` in a folder you may write to"
         ) from error
 
 
-def _next(proposal: Proposal, found: Inventory) -> str:
+def _write_schemas(folder: Path) -> None:
+    """The formats of the files that people write, for editors."""
+    from pydantic import BaseModel
+
+    from maci.cases.case import CaseFile
+    from maci.lab.study.spec import StudySpec
+    from maci.seating.file import PanelsFile
+    from maci.seating.project import ProjectFile
+
+    files: dict[str, type[BaseModel]] = {
+        "case": CaseFile,
+        "panels": PanelsFile,
+        "project": ProjectFile,
+        "study": StudySpec,
+    }
+    try:
+        folder.mkdir(exist_ok=True)
+        for name, model in files.items():
+            schema = jsonlib.dumps(model.model_json_schema(), indent=1, ensure_ascii=False)
+            (folder / f"{name}.json").write_text(f"{schema}\n", encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentError_(
+            f"cannot write {folder}: {error.strerror}; leave out --schemas, or choose another folder"
+        ) from error
+
+
+def _next(proposal: PanelProposal, found: Inventory) -> str:
     """The command to go on with."""
     used = {each.provider for each in proposal.seats}
     filed = next((key.env_file for key in found.keys if key.env_file is not None and key.provider in used), None)
@@ -389,7 +456,7 @@ def _next(proposal: Proposal, found: Inventory) -> str:
 
 
 def _object(
-    found: Inventory, proposal: Proposal | None, cost: CostEstimate | None, path: Path | None, following: str
+    found: Inventory, proposal: PanelProposal | None, cost: CostEstimate | None, path: Path | None, following: str
 ) -> dict[str, Any]:
     """The answer of ``--json``."""
     panel: dict[str, Any] | None = None

@@ -19,7 +19,7 @@ from maci.llm.usage import dollars
 from maci.render.markup import clean
 from maci.story.model import SIGNALS, Statement
 from maci.story.story import Story
-from maci.story.words import figure, leading, plural, rejection_words, shown
+from maci.story.words import ALL, figure, leading, plural, rejection_words, shown
 
 _BELOW_ROUNDS = 7
 """As if the terminal were so high, where rounds are printed above: three lines, which no resizing pushes off the screen."""
@@ -224,14 +224,14 @@ def _signals(story: Story, look: Look) -> list[Text]:
 
 
 def _beliefs(story: Story, look: Look) -> list[Text]:
-    """A line for each agent that spoke, the mixture last; while a round is open, what agents have stated in it."""
+    """A line for each agent that spoke, all together last; while a round is open, what agents have stated in it."""
     last = story.closed[-1] if story.closed else None
     now: dict[str, Mapping[str, float]] = dict(last.beliefs) if last else {}
     if not story.current.closed:
         now |= {agent: turn.belief for agent, turn in story.current.turns.items() if turn.belief}
     rows = [(agent, now[agent]) for agent in story.agents if agent in now]
     if last:
-        rows.append(("mixture", last.mixture))
+        rows.append((ALL, last.mixture))
     names = [clean(name) for name, _ in rows]
     wide = min(max(map(cell_len, names), default=0), max(8, look.width // 4))
     room = 10 if look.width >= 60 else 5
@@ -245,7 +245,7 @@ def _beliefs(story: Story, look: Look) -> list[Text]:
             mark = "▸" if look.blocks else ">"
             placed = shown(belief, 5, story.scale)
             said = "  ".join(f"{mark if label == top[0][0] else ''}{clean(label)} {p:.2f}" for label, p in placed)
-        line = Text(set_cell_size(name, wide) + " ", style="bold" if name == "mixture" else "")
+        line = Text(set_cell_size(name, wide) + " ", style="bold" if name == ALL else "")
         lines.append(line.append(_bar(top[0][1], room, look), style="blue").append(f" {said}"))
     return lines
 

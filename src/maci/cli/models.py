@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from maci.cli.options import Json, Plain, Quiet
+from maci.cli.options import Json, OutputOptions, Plain, Quiet, grouped
 from maci.cli.output import columns, publish
 from maci.llm.local.registry import WEIGHTS, Weight
 from maci.llm.local.weights import Status, pull, remove, status, verify
@@ -19,9 +19,10 @@ ModelName = Annotated[str, typer.Argument(help="`maci models` lists the names.",
 
 
 @models.callback(invoke_without_command=True)
-def _models(context: typer.Context, json: Json = False) -> None:
+@grouped
+def _models(context: typer.Context, *, output: OutputOptions) -> None:
     if context.invoked_subcommand is None:
-        listing(json)
+        listing(output.json)
 
 
 @models.command("list")

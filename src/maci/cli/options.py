@@ -6,17 +6,20 @@ Typer has no groups. :func:`grouped` declares the fields of each group as single
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from maci.errors import InputError
 from maci.llm.offline import stay_offline
+
+if TYPE_CHECKING:
+    from maci.seating.seating import PanelChoice
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -125,9 +128,25 @@ Force = Annotated[
 TranscriptPath = Annotated[
     Path, typer.Argument(help="A transcript.jsonl, or the folder that holds it.", metavar="TRANSCRIPT")
 ]
+KeyFile = Annotated[
+    Path, typer.Option("--key", help="A file with the key: 32 bytes or more, secret.", dir_okay=False, metavar="FILE")
+]
 DataDir = Annotated[
     Path | None, typer.Option("--data", help="Folder of the data sets (default: MACI_DATA).", metavar="DIR")
 ]
+Redact = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--redact",
+        help="Take this out of cases before anything is sent or recorded: context, sources, ids, title, hidden, aliases. Repeatable.",
+        metavar="FIELD",
+    ),
+]
+
+
+def redacted(fields: Sequence[str] | None) -> dict[str, str | None]:
+    """The same as a setting."""
+    return {"evidence.redact": ",".join(fields) if fields else None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,14 +161,7 @@ class CaseOptions:
         str | None, typer.Option(help="With --question: the outcomes, comma-separated (default: open).")
     ] = None
     context: Annotated[str, typer.Option(help="With --question: what is known.")] = ""
-    redact: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--redact",
-            help="Take this out before anything is sent or recorded: context, sources, ids, title, hidden, aliases. Repeatable.",
-            metavar="FIELD",
-        ),
-    ] = None
+    redact: Redact = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +230,7 @@ class RunOptions:
     out: Annotated[
         Path | None, typer.Option(help="Folder for transcript.jsonl (default: maci-runs/…).", file_okay=False)
     ] = None
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the broken debate in --out.")] = False
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the broken debate in --out.")] = False
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every round, not only the result.")] = False
     trust_record: Annotated[
         bool,
@@ -241,3 +253,37 @@ class OutputOptions:
     def silent(self) -> bool:
         """Whether to print the result only, without progress."""
         return self.json or self.quiet
+
+
+def chosen(
+    panel: PanelOptions,
+    settings: SettingsOptions,
+    replies: ReplyOptions,
+    given: Mapping[str, Any],
+    *,
+    seed: int,
+    quiet: bool,
+    corpus: Path | None = None,
+    source: str | None = None,
+    source_headers: Sequence[str] = (),
+    utilities: Path | None = None,
+) -> PanelChoice:
+    """The choice that the options of a command make.
+
+    ``given``: settings that have an option, ``None`` if it was not used. ``quiet``: download weights without a progress bar.
+    """
+    from maci.acquisition.gain import load_stakes
+    from maci.cli.models import fetch
+    from maci.seating.discover import use_env_file
+    from maci.seating.seating import PanelChoice
+
+    if panel.env_file is not None:
+        use_env_file(panel.env_file)
+    return PanelChoice(
+        panel=panel.panel, agents=panel.agents, judges=panel.judges, corpus=corpus,
+        profile=settings.profile, config=settings.config, sets=settings.sets or (),
+        given={key: value for key, value in given.items() if value is not None}, seed=seed,
+        cache=replies.cache, no_cache=replies.no_cache, offline=replies.offline,
+        fetch=partial(fetch, offline=replies.offline, quiet=quiet), source=source, source_headers=tuple(source_headers),
+        stakes=None if utilities is None else load_stakes(utilities), stakes_from=str(utilities or ""),
+    )  # fmt: skip

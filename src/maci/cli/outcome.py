@@ -1,4 +1,4 @@
-"""``maci outcome``: record how a decision turned out."""
+"""``maci outcome``: how a decision turned out, for later calibration."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def outcome(
     Writes outcome.json into the folder of the run. The transcript is not changed.
     """
     from maci.cli.show import locate
-    from maci.record.known import judge_outcome, read_outcome, write_outcome
+    from maci.record.outcome import judge_outcome, read_outcome, write_outcome
     from maci.record.replay import telling
     from maci.record.transcript import read
 
-    path = locate(transcript)
+    path, gold = locate(transcript), None
     before = read_outcome(path.parent)
     if was is None:
         if before is None:
@@ -40,6 +40,7 @@ def outcome(
         recording = read(path)
         with telling(recording.events):
             known = judge_outcome(recording, was, note)
+        gold = recording.opened.case.gold
         if before is not None and before.was != known.was and not force:
             raise InputError(f"{path.parent} turned out as {before.was!r} on record: add --force to replace that")
         where = write_outcome(path.parent, known)
@@ -52,3 +53,5 @@ def outcome(
             None: "the debate gave no answer",
         }
         echo(f"It was {known.was}: {said[known.right]}. ({where})")
+        if gold is not None and gold != known.was:
+            echo(f"The case itself names {gold} as the known answer, and `maci show` and `maci report` go by the case.")

@@ -69,6 +69,6 @@ def interruptible(kept: str) -> Iterator[None]:
     except OSError as error:
         if not is_output_lost(error):
             raise
-        full = f"the output cannot be written ({error.strerror})"
-        why = "nobody reads the output any more" if isinstance(error, BrokenPipeError) else full
+        closed = isinstance(error, BrokenPipeError)
+        why = "output was closed before the end" if closed else f"the output cannot be written ({error.strerror})"
         raise EnvironmentError_(f"{why}; {kept}") from error

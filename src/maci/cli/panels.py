@@ -9,7 +9,7 @@ from maci.cli.options import Json, Plain
 from maci.cli.output import publish
 
 if TYPE_CHECKING:
-    from maci.seating.file import Found
+    from maci.seating.file import PanelFiles
     from maci.seating.spec import JudgeSpec
 
 
@@ -26,7 +26,7 @@ def panels(json: Json = False, plain: Plain = False) -> None:
     publish({"panels": rows, "models": models}, _lines(rows, found, plain), json=json)
 
 
-def _lines(rows: Sequence[dict[str, Any]], found: Found, plain: bool) -> Iterator[str]:
+def _lines(rows: Sequence[dict[str, Any]], found: PanelFiles, plain: bool) -> Iterator[str]:
     for row in rows:
         yield f"{row['name']}  [{row['source']}]{'  ' if row['about'] else ''}{row['about']}"
         if row["agents"]:
@@ -39,7 +39,7 @@ def _lines(rows: Sequence[dict[str, Any]], found: Found, plain: bool) -> Iterato
         yield "\nDebate with one: maci debate CASE --panel NAME    Check it: maci doctor --panel NAME"
 
 
-def _rows(found: Found) -> list[dict[str, Any]]:
+def _rows(found: PanelFiles) -> list[dict[str, Any]]:
     """Every panel; judges of ``None`` were not named, so they are found when it debates."""
     from maci.seating.spec import READER_AGENTS, READER_JUDGES, is_reader
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json as jsonlib
+import os
 import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import Annotated, Literal
 
 import typer
@@ -94,8 +96,8 @@ def _runs(folder: Path, before: float, *, unfinished: bool) -> Iterator[Prunable
         records = [path for path in (run / "transcript.jsonl", *run.glob("*/transcript.jsonl")) if path.is_file()]
         if not records and not (run / "results.json").is_file():
             continue
-        files = [path for path in run.rglob("*") if path.is_file() and not path.is_symlink()]
-        if max(path.stat().st_mtime for path in files) >= before:
+        files = dict(_files(run))
+        if max((stat.st_mtime for stat in files.values()), default=run.stat().st_mtime) >= before:
             continue
         kept = ""
         if any(_in_use(path) for path in records):
@@ -104,7 +106,16 @@ def _runs(folder: Path, before: float, *, unfinished: bool) -> Iterator[Prunable
             kept = "not finished, can be resumed; --unfinished deletes it"
         elif any(path.name == "outcome.json" for path in files):
             kept = "its outcome is recorded"
-        yield Prunable("run", run, sum(path.stat().st_size for path in files), str(run), kept)
+        yield Prunable("run", run, sum(stat.st_size for stat in files.values()), str(run), kept)
+
+
+def _files(run: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Files of a run; a link is none, and one that is gone by now neither."""
+    for path in run.rglob("*"):
+        with suppress(FileNotFoundError):
+            stat = path.lstat()
+            if S_ISREG(stat.st_mode):
+                yield path, stat
 
 
 def _in_use(record: Path) -> bool:

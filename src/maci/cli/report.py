@@ -77,7 +77,14 @@ def _render(path: Path, format: str) -> tuple[Story, str]:
     made = to_html if format == "html" else to_markdown
     with telling(recording.events):
         story = Story.of(recording.events)
-        return story, made(story, Provenance.of(recording, path, priced=not unpriced(recording.opened)))
+        known = Provenance.of(recording, path, priced=not unpriced(recording.opened))
+        page = made(story, known)
+    if known.differs:
+        echo(
+            f"Warning: {path} was made or changed by hand, by another version of MACI or with a plugin: {known.differs}",
+            err=True,
+        )
+    return story, page
 
 
 def _write_report(path: Path, out: Path | None, format: str) -> Path | None:

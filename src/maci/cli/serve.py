@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from maci.cli.options import Json, Quiet
+from maci.cli.options import Json, Quiet, Redact
 from maci.cli.output import emit
+from maci.errors import MissingExtra
 from maci.llm.keys import is_loopback_host
 from maci.paths import RUNS, check_folder, writing
 
@@ -47,6 +48,7 @@ def serve(
     visitor_usd: Annotated[
         float | None, typer.Option(help="Most dollars a day for one visitor (an address).", min=0, metavar="USD")
     ] = None,
+    redact: Redact = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -55,15 +57,22 @@ def serve(
 
     The first line of output is where. Also serves the panels as models at /v1, as OpenAI's API does.
     """
-    from maci.web import server
-    from maci.web.allowance import Ceilings
-    from maci.web.server import ServerSettings, address, with_token
+    from maci.web import ServerSettings, address, with_token
+    from maci.web.allowance import DailyCeilings
+
+    try:
+        from maci.web import server
+    except ImportError as error:
+        raise MissingExtra(error.name or "fastapi", "web", "maci serve") from error
 
     check_folder(dir, "--dir")
     with writing(dir, "name another with --dir"):
         dir.mkdir(parents=True, exist_ok=True)
-    ceilings = Ceilings(tokens=budget_tokens, usd=budget_usd, visitor_tokens=visitor_tokens, visitor_usd=visitor_usd)
+    ceilings = DailyCeilings(
+        tokens=budget_tokens, usd=budget_usd, visitor_tokens=visitor_tokens, visitor_usd=visitor_usd
+    )
     known = {"runs": dir, "studies": studies, "port": port, "any_model": allow_models, "ceilings": ceilings}
+    known["redact"] = tuple(redact or ())
     settings = with_token(known, host, token)
 
     def ready(now: ServerSettings) -> None:

@@ -17,26 +17,35 @@ import typer
 
 from maci.acquisition.gain import written
 from maci.calibration.development import suggestion
+from maci.calibration.schedules import Schedules, report, task_name, terms
 from maci.cases.case import Case, load_case, parse_case, redact
 from maci.cli.options import CaseOptions, OutputOptions, RunOptions
 from maci.cli.output import echo, interruptible, publish
-from maci.cli.seating import ASKING, begin, keep
 from maci.cli.view import DebateView
-from maci.config import load, parameters
+from maci.config import LEARNED, load, parameters
 from maci.controller.decisions import Finished
-from maci.controller.events import Event, tree
+from maci.controller.events import Event, ended, tree
 from maci.controller.inputs import Opened
 from maci.debating.estimate import CostEstimate, estimate, totals
 from maci.debating.loop import debate
-from maci.errors import BudgetError, EnvironmentError_, InputError
+from maci.errors import BudgetError, EnvironmentError_, InputError, MaciError
 from maci.llm.keys import without_credentials
 from maci.llm.usage import dollars
 from maci.paths import RUNS, run_dir, slug
-from maci.record.transcript import Transcript, remove_empty
+from maci.record.transcript import Transcript, read, remove_empty
 from maci.render.markup import visible_json
 from maci.seating import choose
 from maci.seating.project import with_project
-from maci.seating.seating import PanelChoice, Seated, recorded_corpus, recorded_source, reseat, seat_case, unpriced
+from maci.seating.seating import (
+    ASKING,
+    PanelChoice,
+    Seated,
+    recorded_corpus,
+    recorded_source,
+    reseat,
+    seat_case,
+    unpriced,
+)
 from maci.seating.spec import PanelSpec, recorded_panel
 from maci.seating.table import unnamed
 from maci.story.result import result_of
@@ -74,14 +83,15 @@ class DebateSession:
     def _estimate(self) -> None:
         if self.options.resume:
             raise InputError("--dry-run estimates a new debate: leave out --resume")
-        found = asyncio.run(estimate(self._case(), with_project(self.choice)))
+        found = asyncio.run(estimate(self._given(), with_project(self.choice)))
         publish(asdict(found), _estimated(found, ask=self.ask), json=self.output.json)
 
     def _start(self) -> None:
-        case, choice = self._case(), with_project(self.choice)
+        given, choice = self._given(), with_project(self.choice)
         if self.ask:
             choice = replace(choice, given={**choice.given, **ASKING})
-        seated = begin(seat_case(case, choice), self.task)
+        seated = begin(seat_case(given, choice), self.task)
+        case = seated.opened.case
         if not self.output.quiet and (remark := unnamed(seated.opened)):
             echo(f"Note: {remark} {_NAMING}", err=True)
         folder = self.options.out or run_dir(slug(case.id or case.question))
@@ -107,14 +117,15 @@ class DebateSession:
                 )
             if not recording.opened.panel:
                 raise InputError(
-                    f"{transcript.path} was not made by `maci debate`: go on with it from Python, debate(…, recorded=…)"
+                    f"{transcript.path} was not made by `maci debate`: continue it from Python, debate(…, recorded=…)"
                 )
-            case = self._case() if self.case.case is not None or self.case.question is not None else None
-            check_same(recording.opened, case, self.choice, self.task)
+            opened, known = recording.opened, self.case.case is not None or self.case.question is not None
+            case = redact(self._given(), opened.case.redacted) if known else None
+            check_same(opened, case, self.choice, self.task)
             if recording.finished:
                 self._finished(recording.events, transcript.path)
                 return
-            seated = reseat(recording.opened, replace(self.choice, trust_record=self.options.trust_record))
+            seated = reseat(opened, replace(self.choice, trust_record=self.options.trust_record))
             stack.pop_all()
         self._play(seated, transcript, recording.events)
 
@@ -136,7 +147,7 @@ class DebateSession:
             learnable = given and not self.output.quiet and not view.story.calibrated
             if learnable and (hint := self._hint(view.story.opened)):
                 view.note(hint)
-        _judge(result)
+        _judge(result, view.story.replies[0])
 
     def _hint(self, opened: Opened) -> str | None:
         """Where a calibration could be learnt from."""
@@ -145,8 +156,8 @@ class DebateSession:
 
     def _finished(self, recorded: Sequence[Event], path: Path) -> None:
         """``--resume`` of a debate that is over: say so, and how it ended. Needs no key and asks nobody."""
-        result = recorded[-1]
-        assert isinstance(result, Finished)
+        result = ended(recorded)
+        assert result is not None
         if result.stop_reason == "error":
             when = datetime.fromtimestamp(path.stat().st_mtime).astimezone()
             raise InputError(
@@ -176,7 +187,7 @@ class DebateSession:
                         for note in (*seated.notes, *map(as_sentence, event.notes)):
                             view.note(note)
             if view.story.result is None:
-                raise EnvironmentError_(f"the debate broke off; go on with: {again}")
+                raise EnvironmentError_(f"the debate broke off; continue with: {again}")
 
         command = "ask" if seated.opened.config.triage.enabled else "debate"
         source, cache = self.choice.source, self.choice.cache
@@ -185,7 +196,7 @@ class DebateSession:
         words += [word for each in self.choice.source_headers for word in ("--source-header", each)]
         words += ["--no-cache"] if self.choice.no_cache else [] if cache is None else ["--cache", str(cache)]
         again = shlex.join(words)
-        with interruptible(f"nothing that was recorded is lost. Go on with: {again}"):
+        with interruptible(f"nothing that was recorded is lost. Continue with: {again}"):
             with transcript, closing(view):
                 for event in recorded:
                     view.show(event)
@@ -193,9 +204,6 @@ class DebateSession:
                 asyncio.run(play())
             keep(seated.opened, transcript.path)
         self._print(transcript.path, view)
-
-    def _case(self) -> Case:
-        return redact(self._given(), self.case.redact) if self.case.redact else self._given()
 
     def _given(self) -> Case:
         given = self.case
@@ -209,9 +217,11 @@ class DebateSession:
         return load_case(given.case)
 
 
-def _judge(result: Finished) -> None:
-    """Turn a result that is not what was asked for into an error."""
+def _judge(result: Finished, kept: int) -> None:
+    """Turn a result that is not what was asked for into an error; ``kept``: replies from the response cache."""
     detail = _once(result.detail)
+    if kept and result.stop_reason == "error":
+        detail += f". {plural(kept, 'reply')} came from the response cache: add --no-cache to ask the models again"
     if result.answer is None:
         if result.stop_reason == "budget":
             raise BudgetError(f"no answer: {detail}; raise --budget-tokens or --budget-usd (--dry-run estimates)")
@@ -248,7 +258,10 @@ def _estimated(found: CostEstimate, *, ask: bool) -> Iterator[str]:
         yield f"  recommendation at the end, 1 call  {found.recommendation}"
     yield from _verdict(found)
     if found.unpriced:
-        yield f"No price is known for {', '.join(found.unpriced)}: give one in a panels file (models: NAME: price:)"
+        yield (
+            f'No price is known for {", ".join(found.unpriced)}: give `price` under [models."NAME"] in maci.toml, or under models '
+            "in a panels file"
+        )
     yield "Assumed: " + "; ".join(found.assumptions)
     if ask:
         yield "This is a whole debate; `maci ask` spends less wherever it stops at one agent or at the vote."
@@ -287,7 +300,7 @@ def check_same(opened: Opened, case: Case | None, choice: PanelChoice, task: str
     other = [*_case(opened, case), *_settings(opened, choice), *_panel(opened, choice), *_others(opened, choice, task)]
     if other:
         raise InputError(
-            f"--resume goes on with what is on record, and this differs from it: {'; '.join(other)}. "
+            f"--resume continues what is on record, and this differs from it: {'; '.join(other)}. "
             "Leave that out, or start anew with another --out"
         )
 
@@ -350,3 +363,33 @@ def _others(opened: Opened, choice: PanelChoice, task: str | None) -> Iterator[s
 
 def _said(value: Any) -> str:
     return "none" if value in (None, "") else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def begin(seated: Seated, task: str | None) -> Seated:
+    """The table with what the task's debates have taught so far; unchanged where the schedule does not learn."""
+    config = seated.opened.config
+    schedule = config.dials.schedule
+    if schedule not in LEARNED:
+        if task is not None:
+            raise InputError(f"--task {task!r} names what a schedule learned, and {schedule!r} learns nothing: "
+                             "add --set schedule=ucb or linucb, or leave --task out")  # fmt: skip
+        return seated
+    name = task_name(seated.opened) if task is None else task
+    if not name.strip():
+        raise InputError("--task is empty: give what was learned a name")
+    with Schedules() as known:
+        learned = known.snapshot(name, terms(config), contexts=schedule == "linucb")
+    rests = f"{learned.debates} debates" if learned.debates else "nothing yet"
+    note = f"The schedule {schedule} starts from what {name!r} has learned: {rests} (`maci scheduler show`)."
+    return replace(seated, opened=replace(seated.opened, learned=learned), notes=(*seated.notes, note))
+
+
+def keep(opened: Opened, transcript: Path) -> None:
+    """Enter what a finished debate taught. Its result stands even where that cannot be written."""
+    if opened.learned is None or opened.config.dials.schedule not in LEARNED:
+        return
+    try:
+        with Schedules() as known:
+            known.enter(report(read(transcript).events))
+    except MaciError as error:
+        echo(f"{error}\nThe result stands. Enter it later: maci scheduler learn {transcript.parent}", err=True)

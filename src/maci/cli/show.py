@@ -11,7 +11,7 @@ import typer
 
 from maci.cli.options import OutputOptions, grouped
 from maci.cli.output import echo, emit
-from maci.errors import InputError
+from maci.errors import InputError, ReplayMismatch
 
 if TYPE_CHECKING:
     from maci.controller.events import Event
@@ -34,7 +34,7 @@ def show(
     """Read a debate: rounds, dials, signals, arguments, and why it stopped."""
     from maci.controller.events import schema as events_schema
     from maci.controller.events import tree
-    from maci.record.replay import telling
+    from maci.record.replay import differs, telling
     from maci.record.transcript import read
 
     if schema:
@@ -46,18 +46,19 @@ def show(
     recording = read(path)
     if output.json and not calls:
         emit([tree(event) for event in recording.events])
-        return
-    with telling(recording.events):
-        if calls:
-            _show_calls(recording.events, round, output)
-        else:
-            _show(recording, path, round, output)
+    else:
+        with telling(recording.events):
+            if calls:
+                _show_calls(recording.events, round, output)
+            else:
+                _show(recording, path, round, output)
+    if why := differs(recording.events):
+        raise ReplayMismatch(f"{path} was made or changed by hand, by another version of MACI or with a plugin: {why}")
 
 
 def _show(recording: Recording, path: Path, round: int | None, output: OutputOptions) -> None:
     """The debate as it went, and its result."""
     from maci.cli.view import DebateView
-    from maci.controller.decisions import Finished
     from maci.record.replay import replay
     from maci.seating.seating import unpriced
     from maci.story import Story
@@ -67,8 +68,8 @@ def _show(recording: Recording, path: Path, round: int | None, output: OutputOpt
     view = DebateView(plain=output.plain, silent=output.quiet, only=round, full=True)
     for event in recording.events:
         view.show(event)
-    last = recording.events[-1]
-    if not isinstance(last, Finished):
+    last = recording.finished
+    if last is None:
         echo(
             f"The debate is unfinished: {replay(recording.events).where()}. Continue it with: maci debate --resume --out {path.parent}"
         )

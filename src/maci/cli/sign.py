@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from maci.cli.options import Json, TranscriptPath
+from maci.cli.options import Json, KeyFile, TranscriptPath
 from maci.cli.output import publish
 from maci.cli.show import locate
 from maci.errors import TranscriptError
-
-KeyFile = Annotated[
-    Path, typer.Option("--key", help="A file with the key: 32 bytes or more, secret.", dir_okay=False, metavar="FILE")
-]
 
 
 def sign(

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
+from time import monotonic
 from typing import assert_never
 
 from maci.cli.ending import Remarks, Shown, explained, print_result, quoted
 from maci.cli.live import LiveArea
-from maci.cli.terminal import Lines
+from maci.cli.output import echo
+from maci.cli.terminal import Lines, minutes
 from maci.controller.bandit import ACTIONS, Choice
 from maci.controller.caution import Watched
 from maci.controller.decisions import Admission, Dialled, Finished, Gained, Gated, Initialized, Planned, Weighed
@@ -36,9 +38,11 @@ from maci.controller.inputs import (
     TurnTaken,
 )
 from maci.controller.triage import Triaged
+from maci.render.markup import percent
 from maci.story.model import hand_words
 from maci.story.story import Story
 from maci.story.words import (
+    ALL,
     STOPS,
     acquired_words,
     favoured_words,
@@ -52,6 +56,8 @@ from maci.story.words import (
     watched,
 )
 
+_PATIENCE = 3.0
+"""Seconds without a sign of life."""
 LEGEND = (
     "Q evidence quality · D disagreement · O shared evidence · CRIT argument quality · Î information gained; "
     "dials: CL contentiousness, τ what an argument must reach to be admitted"
@@ -82,6 +88,9 @@ class DebateView:
         self._only, self._full, self._explain = only, full, explain or full
         self._remarks = Remarks()
         self._story: Story | None = None
+        self._told = not (silent or self._rounds or self._lines.area is not None)
+        self._began: float | None = None
+        """When the debate began that is happening now; ``None`` while a record is shown."""
 
     @property
     def story(self) -> Story:
@@ -91,6 +100,7 @@ class DebateView:
 
     def begin(self) -> None:
         """What was shown until now is from a record; what comes next happens now."""
+        self._began = monotonic()
         if self._lines.area is not None:
             self._lines.area.begin()
 
@@ -107,6 +117,8 @@ class DebateView:
         self._story = Story(opened=event) if isinstance(event, Opened) else self.story.follow(event)
         if self._lines.area is not None:
             self._lines.area.follow(self._story)
+        if self._told and self._began is not None and isinstance(event, (Initialized, Measured)):
+            self._progress(event.mixture if isinstance(event, Initialized) else self.story.closed[-1].mixture)
         match event:
             case Initialized() | Gated() | Weighed() | Measured() | Watched() | Dialled() | Triaged() if (
                 not self._rounds and not (self._explain and isinstance(event, Triaged))
@@ -121,10 +133,9 @@ class DebateView:
             case Acquired():
                 self._acquired(event)
             case Gained():
-                self._gained(event)
+                self._gained()
             case Triaged():
-                opened = self.story.opened
-                if not opened.unfit or opened.config.answer.force:  # it would name the guess that is withheld
+                if not self.story.withholds:  # it would name the guess that is withheld
                     for line, style in explained(event, full=self._explain):
                         self._say(line, style)
             case Initialized():
@@ -161,6 +172,16 @@ class DebateView:
             case _:
                 assert_never(event)
 
+    def _progress(self, mixture: Mapping[str, float]) -> None:
+        """Without a live area, a line on standard error for every round of a debate that takes more than a few seconds."""
+        seconds = monotonic() - (self._began or 0.0)
+        if seconds < _PATIENCE:
+            return
+        number, most = self.story.closed[-1].number, self.story.opened.config.stop.max_rounds
+        where = f"Round {number} of at most {most}" if number else "Openings"
+        leader = " · ".join(f"{label} {percent(p)}" for label, p in leading(mixture, 1) if not self.story.opened.unfit)
+        echo(f"{where} finished after {minutes(seconds)}{f': {leader}' if leader else ''}", err=True)
+
     def _planned(self, event: Planned) -> None:
         asked = [item for item in event.items if item.id in event.acquire]
         if asked:
@@ -188,8 +209,8 @@ class DebateView:
             new = self._remarks.new(event.source or "source", remark, printed=not self._lines.out.quiet)
             self._say(f"  Note: {remark if new else 'as before.'}", "yellow")
 
-    def _gained(self, event: Gained) -> None:
-        self._say(self._typed(f"  {gained_words(event)}"), "magenta")
+    def _gained(self) -> None:
+        self._say(self._typed(f"  {gained_words(self.story.gained[-1])}"), "magenta")
 
     def _opened(self, event: Opened) -> None:
         title = event.case.title or event.case.id
@@ -216,7 +237,7 @@ class DebateView:
 
     def _initialized(self, event: Initialized) -> None:
         self._say()
-        said = f"Round 0  openings   Q₀ {figure(event.q)}  D₀ {figure(event.d)}  O₀ {figure(event.o)}"
+        said = f"Openings   Q₀ {figure(event.q)}  D₀ {figure(event.d)}  O₀ {figure(event.o)}"
         self._say(self._typed(said), "bold cyan")
         self._beliefs(event.beliefs, event.mixture)
         self._abstained(event.abstained)
@@ -251,7 +272,8 @@ class DebateView:
         if first != a.argument and not self._full:
             self._say(self._typed(f"  {mark} {a.argument} {a.agent}: as {first}{'. ' if why else ''}{why}"), style)
             return
-        self._say(f"  {mark} {a.argument} {a.agent}: {argument.claim}", style)
+        side = f"against {argument.outcome}: " if argument.against and argument.outcome else ""
+        self._say(f"  {mark} {a.argument} {a.agent}: {side}{argument.claim}", style)
         if argument.reasons:
             self._say(f"    {' '.join(argument.reasons)}")
         self._say(self._typed(f"    q {figure(a.q)}  CRIT {figure(a.crit)}{'  ' if why else ''}{why}"), "dim")
@@ -298,9 +320,9 @@ class DebateView:
         weights: Mapping[str, float] | None = None,
     ) -> None:
         rows = [(f"{name} ω {weights[name]:.2f}" if weights else name, p) for name, p in beliefs.items()]
-        width = max(len(name) for name, _ in [*rows, ("mixture", mixture)])
-        for name, p in [*rows, ("mixture", mixture)]:
-            self._say(f"  {name:<{width}}  {self._leading(p, width + 4)}", "bold" if name == "mixture" else "")
+        width = max(len(name) for name, _ in [*rows, (ALL, mixture)])
+        for name, p in [*rows, (ALL, mixture)]:
+            self._say(f"  {name:<{width}}  {self._leading(p, width + 4)}", "bold" if name == ALL else "")
 
     def _leading(self, p: Mapping[str, float], used: int) -> str:
         """The leading outcomes, as many as fit the line."""

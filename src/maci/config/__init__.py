@@ -24,6 +24,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from maci.config import plugins
 from maci.config.fields import SettingsGroup
 from maci.config.sections import LEARNED, Budget, Config, Dials, Plateau, Regime, Triage, unplanned
 from maci.errors import ConfigError, near
@@ -58,6 +59,10 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "regime.vote_y": 5,
     },
 }
+
+
+QUICKER = ("crit.enough", "crit.together", "budget.hedge")
+"""Settings that shorten a debate and change what is measured; the profile `paper` has none of them."""
 
 
 class Parameter(BaseModel):
@@ -101,7 +106,8 @@ def valid(leaf: Any) -> str:
     if "Mapping" in str(leaf.annotation):
         return f"name=number pairs, each number above 0 and at most {leaf.json_schema_extra['most']:g}"
     if options := getattr(leaf.annotation, "__args__", None):
-        return "one of " + ", ".join(str(option) for option in options)
+        choices = [choice for option in options for choice in getattr(option, "__args__", (option,))]
+        return "one of " + ", ".join("plugin:NAME" if choice is str else str(choice) for choice in choices)
     return "text"
 
 
@@ -203,6 +209,12 @@ def build(profile: str, values: Mapping[str, Any]) -> Config:
         raise ConfigError(
             f"stop.min_rounds = {config.stop.min_rounds} is above stop.max_rounds = {config.stop.max_rounds}: set both"
         )
+    if config.profile == "paper":
+        for row in parameters(config):
+            if row.key in QUICKER and row.value != row.default:
+                raise ConfigError(
+                    f"{row.key} = {row.value} is not part of the profile paper: leave it out, or use another profile"
+                )
     return config
 
 
@@ -233,4 +245,6 @@ def load(
     named, from_file = _from_toml(file) if file else (None, {})
     from_env = _from_env(os.environ if environ is None else environ)
     lowest = {full_key(key): value for key, value in base.items()}
-    return build(profile or named or "default", {**lowest, **from_file, **from_env, **_from_sets(sets), **given})
+    own = {**from_file, **from_env, **_from_sets(sets), **given}
+    plugins.name_schedule(str(own.get("dials.schedule", "")))
+    return build(profile or named or "default", {**lowest, **own})

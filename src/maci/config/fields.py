@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
+
+from maci.config.plugins import SCHEDULE
 
 _FAR = 20.0
 """Nats that no bias exceeds."""
@@ -74,6 +85,10 @@ ByCoverage = Annotated[Mapping[str, float], BeforeValidator(_named_numbers), Aft
 
 ByOutcome = Annotated[Mapping[str, float], BeforeValidator(_named_numbers), AfterValidator(_bounded)]
 """A number for some of the outcomes, by name."""
+
+
+ScheduleOfPlugin = Annotated[str, StringConstraints(pattern=rf"^{SCHEDULE}[\w.-]+$")]
+"""A schedule that an installed package adds."""
 
 
 class SettingsGroup(BaseModel):

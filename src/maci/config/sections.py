@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from maci.config.fields import ByAgent, ByCoverage, ByOutcome, SettingsGroup, by_agent, by_coverage, by_outcome, param
+from maci.config.fields import (
+    ByAgent,
+    ByCoverage,
+    ByOutcome,
+    ScheduleOfPlugin,
+    SettingsGroup,
+    by_agent,
+    by_coverage,
+    by_outcome,
+    param,
+)
 
 
 class Gate(SettingsGroup):
@@ -15,7 +25,7 @@ class Gate(SettingsGroup):
     tau_max: float = param(0.80, "τ_max", "no gate rises above this", ge=0, le=1)
     gamma: float = param(0.10, "γ", "step by which both gates rise while information gain has stalled", ge=0, le=1)
     fit_tau_q: bool = param(
-        True, "τ_Q", "without a calibration profile start at min(τ_Q, median cosine of the retrieved spans)"
+        True, "τ_Q", "where no τ_Q was learnt or set, start at min(τ_Q, median cosine of the retrieved spans)"
     )
     guard: bool = param(True, "D4", "a gate rises only if enough recent candidates would still pass")
     guard_share: float = param(0.5, "D4", "share of recent candidates that must pass both new gates", ge=0, le=1)
@@ -27,11 +37,11 @@ class Gate(SettingsGroup):
 class Dials(SettingsGroup):
     """The behaviour dial CL and what moves it (SPEC 4, 6, 9)."""
 
-    schedule: Literal["course", "plateau", "ladder", "fixed", "ucb", "linucb"] = param(
+    schedule: Literal["course", "plateau", "ladder", "fixed", "ucb", "linucb"] | ScheduleOfPlugin = param(
         "course",
         "CL",
         "what moves contentiousness: `course` lowers it every round (D17), `plateau` while progress stalls (the paper); `ucb` and "
-        "`linucb` learn by how much `plateau` lowers it, over the debates of a task",
+        "`linucb` learn by how much `plateau` lowers it, over the debates of a task; `plugin:NAME` is of an installed package",
     )
     alpha: float = param(
         0.2, "α", "fall of CL each round under `course`, and once more while both have stalled", ge=0, le=1
@@ -75,7 +85,13 @@ class Plateau(SettingsGroup):
     eta: float = param(1e-3, "η", "keeps the ratios finite", ge=1e-12, le=1)
     epsilon_i: float = param(0.02, "ε_I", "information gain below this has stalled", ge=0, le=1)
     epsilon_d: float = param(0.05, "ε_D", "a change of disagreement below this has stalled", ge=0, le=1)
-    tv_max: float = param(0.10, "TV", "while the mixture moves more than this, information has not stalled", ge=0, le=1)
+    tv_max: float = param(
+        0.10,
+        "TV",
+        "while the belief of all agents together moves more than this, information has not stalled",
+        ge=0,
+        le=1,
+    )
 
 
 class Stop(SettingsGroup):
@@ -123,6 +139,17 @@ class Crit(SettingsGroup):
     aggregation: Literal["mean", "reliability"] = param(
         "mean", "CRIT", "scores count equally (the paper), or by how well each judge has agreed with the others so far"
     )
+    enough: int = param(
+        0,
+        "K",
+        "scores of an argument from which the other judges are not waited for once they cannot change its admission; 0: all are waited "
+        "for. Calls given up count in full. Not in `paper`",
+        ge=0,
+        le=25,
+    )
+    together: int = param(
+        1, "K", "most arguments that a model scores in one call, where as many are in. Not in `paper`", ge=1, le=10
+    )
 
 
 class Dispersion(SettingsGroup):
@@ -143,7 +170,7 @@ class Beliefs(SettingsGroup):
 
     delta: float = param(1e-6, "δ", "smoothing inside divergences", ge=0, le=0.1)
     tolerance: float = param(0.1, "Σp", "how far a stated belief may be from summing to 1", ge=0, le=0.5)
-    label_match: float = param(0.9, "cos", "open outcomes closer than this are one", ge=0, le=1)
+    label_match: float = param(0.95, "cos", "open outcomes closer than this are one", ge=0, le=1)
     ask_names: int = param(
         3,
         "D14",
@@ -164,7 +191,7 @@ class Agents(SettingsGroup):
     evidence: Literal["shared", "split"] = param(
         "shared",
         "ℰ",
-        "whether every debater is shown all retrieved evidence, or each a part of its own until it is cited",
+        "whether every debater is shown all retrieved evidence, or each a separate part until it is cited",
     )
     arguments: int = param(2, "M", "most arguments a model is asked for in a turn", ge=1, le=10)
     max_tokens: int = param(
@@ -214,6 +241,11 @@ class Evidence(SettingsGroup):
         "what the case's own sentences are: `facts`, which can be cited and count neither in Q nor in O, or `evidence` (the paper)",
     )
     quote_match: float = param(0.8, "quote", "a quote this close to its span is verified", ge=0, le=1)
+    redact: str = param(
+        "",
+        "case",
+        "taken out of a case before anything is sent or recorded, comma-separated: context, sources, ids, title, hidden, aliases",
+    )
 
 
 class Calibration(SettingsGroup):
@@ -252,8 +284,8 @@ class Harm(SettingsGroup):
     rollback: Literal["off", "worse", "unearned"] = param(
         "off",
         "S",
-        "give the round-0 vote where the debate left it for an answer with less admitted evidence (`worse`), or with no more of it "
-        "(`unearned`)",
+        "give the vote of the openings where the debate left it for an answer with less admitted evidence (`worse`), or with no "
+        "more of it (`unearned`)",
     )
     collapse: float = param(0.3, "Î", "a gain from which growing sure without new evidence is a warning", ge=0, le=1)
     fall: float = param(0.1, "D", "a fall of D from which a consensus may be hollow", ge=0, le=1)
@@ -350,6 +382,14 @@ class Budget(SettingsGroup):
     tokens: int = param(100_000, "C", "most tokens of a debate, all calls together", ge=0, le=10**12)
     usd: float | None = param(None, "C", "most dollars of a debate, all calls together", ge=0, le=10**9)
     seconds: float | None = param(None, "C", "most seconds of a debate", ge=0, le=10**9)
+    hedge: float | None = param(
+        None,
+        "C",
+        "seconds after which a request that has no answer is sent a second time; the first answer counts, both are set aside for and "
+        "paid. Not for models on this machine, and not in `paper`",
+        ge=0.001,
+        le=10**6,
+    )
 
 
 class Plan(SettingsGroup):
@@ -364,7 +404,7 @@ class Plan(SettingsGroup):
     acquire: int = param(
         0, "N", "most answers that are had from a source during the debate (`--acquire`)", ge=0, le=1000
     )
-    batch: int = param(1, "k", "items asked at once before the debate goes on", ge=1, le=10)
+    batch: int = param(1, "k", "items asked at once before the debate continues", ge=1, le=10)
     worth: float = param(0.02, "G/c", "bits that a unit of cost must bring for an item to be asked", ge=0, le=10)
     gate: bool = param(True, "τ_Q", "passages that a source looked up must reach τ_Q, as cited evidence must")
     costs: ByAgent = by_agent(

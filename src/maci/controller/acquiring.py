@@ -258,7 +258,7 @@ def _for_readers(state: State, asked: Item, item: Acquired, spans: Sequence[Span
 def _through_the_gate(state: State, asked: Item, item: Acquired) -> tuple[Span, ...]:
     """The spans of an answer that are admitted: passages that were looked up must fit the case as cited evidence must.
 
-    A debate that began with little evidence has a τ_Q that says nothing about this encoder and corpus: without a calibration profile
+    A debate that began with little evidence has a τ_Q that says nothing about this encoder and corpus: unless it was learnt or set
     the better half of what was found passes, as it does at the start (SPEC 4); a few passages alone have no better half.
     """
     if asked.kind != "retrieval" or not state.config.plan.gate or state.theta is None:

@@ -158,7 +158,7 @@ class Planned(RoundEvent):
     notes: tuple[str, ...]
     """Why there is nothing to ask, where there is nothing."""
     acquire: tuple[str, ...] = ()
-    """Items that are asked now; the debate goes on with the answers."""
+    """Items that are asked now; the debate continues with the answers."""
     favoured: Favoured | None = None
     """What the utilities say to do now, where some were given."""
 

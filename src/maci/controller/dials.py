@@ -53,7 +53,7 @@ def first_cl(q0: float | None, d0: float | None, config: Dials) -> float:
 
 
 def first_tau_q(cosines: Sequence[float], config: Config) -> tuple[float, str | None]:
-    """τ_Q⁽¹⁾, and what to tell the user where it was fitted to the evidence instead of calibrated.
+    """τ_Q⁽¹⁾, and what to tell the user where it was fitted to the evidence instead of learnt or set.
 
     >>> first_tau_q([0.2, 0.3, 0.4], Config())[0]
     0.3
@@ -62,15 +62,19 @@ def first_tau_q(cosines: Sequence[float], config: Config) -> tuple[float, str | 
     fitted = fitted_tau_q(tau, cosines, config)
     if fitted is None:
         return tau, None
+    why = "the calibration holds no τ_Q" if config.calibration.made_for else "no calibration profile"
     return fitted, (
-        f"no calibration profile: τ_Q starts at {fitted:.3f}, the smaller of {tau:g} and the median cosine of the "
+        f"{why}: τ_Q starts at {fitted:.3f}, the smaller of {tau:g} and the median cosine of the "
         f"{len(cosines)} retrieved spans"
     )
 
 
 def fitted_tau_q(tau: float, cosines: Sequence[float], config: Config) -> float | None:
-    """The smaller of a τ_Q and the median of what there is to admit; ``None`` where it is calibrated or must not be fitted."""
-    if config.calibration.made_for or not config.gate.fit_tau_q or not cosines:
+    """The smaller of a τ_Q and the median of what there is to admit; ``None`` where it must not be fitted.
+
+    A τ_Q that was learnt or set turns `gate.fit_tau_q` off; a calibration that holds only a temperature does not.
+    """
+    if not config.gate.fit_tau_q or not cosines:
         return None
     return max(0.0, min(tau, median(cosines)))
 

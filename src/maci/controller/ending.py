@@ -16,6 +16,7 @@ import numpy as np
 from maci.acquisition.gain import favoured
 from maci.acquisition.plan import Item
 from maci.agents.argument import Argument
+from maci.config import Dials
 from maci.controller.caution import Dissent, HarmReport, PredictionSet, RolledBack
 from maci.controller.decisions import Decision, Finished, Minority, Recommendation, Spent
 from maci.controller.inputs import Acquired
@@ -109,6 +110,10 @@ def restored(state: State, answer: str, found: HarmReport | None) -> Vector | No
     return None
 
 
+FORCE_IT = " To see the readers' guess all the same, add `--force`."
+"""Advice for the command line; other doors have other ways, or none."""
+
+
 def unfit(state: State) -> bool:
     """Whether only readers debate, they cannot decide the case, and nobody asked for their answer all the same (D21)."""
     return bool(state.opened.unfit) and not state.config.answer.force
@@ -120,10 +125,7 @@ def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool
     Evidence is admitted in rounds: where none was held (`maci ask` stopped before), confidence alone decides.
     """
     if unfit(state):
-        return (
-            f"Word statistics cannot decide this case ({state.opened.unfit}). Use a language model (`maci init`). "
-            "To see the readers' guess all the same, add `--force`."
-        )
+        return f"Word statistics cannot decide this case ({state.opened.unfit}). Use a language model (`maci init`).{FORCE_IT}"
     asked = state.config.answer
     least = max(
         (x for x in (asked.min_confidence, None if asked.risk is None else 1 - asked.risk) if x is not None),
@@ -150,7 +152,7 @@ def predicted(state: State, p: Mapping[str, float], *, debated: bool) -> tuple[P
     if not known.conformal:
         return None, ""
     if not debated:
-        return None, "no prediction set: what it promises was calibrated on whole debates, and this answer is not one's"
+        return None, "no prediction set: what it promises was calibrated on whole debates; this answer has none"
     asked = state.config.answer.coverage
     found = threshold(known.conformal, asked)
     labels, values = list(p), np.array(list(p.values()))
@@ -322,10 +324,12 @@ def _cautions(
             else "share the lead: it changes when the weights move by one standard error"
         )
         said.append(f"undecided: {', '.join(tied[:5])} {why}")
-    agreed = bool(state.history) and state.history[-1].agreed
-    if not agreed and reason not in {"consensus", "triage"}:
+    if not state.history:
+        if reason != "triage":
+            said.append(f"caution: no round of debate was held ({reason})")
+    elif not state.history[-1].agreed and reason != "consensus":
         said.append(f"caution: the debate ended without agreement ({reason})")
-    elif reason not in {"consensus", "triage", "plateau", "crit_stable"}:
+    elif state.history[-1].agreed and reason not in {"consensus", "plateau", "crit_stable"}:
         said.append(
             f"caution: all agents lead with the same outcome, but the debate ended before it had settled ({reason})"
         )
@@ -341,7 +345,8 @@ def _cautions(
         said.append("caution: no judge ever scored an argument")
     if state.history and not rationale:
         said.append(f"caution: no admitted argument speaks for {answer}")
-    low = state.config.dials.q_lo if state.config.calibration.made_for else state.config.dials.q_lo / 2
+    learnt = state.config.calibration.made_for and state.config.dials.q_lo != Dials().q_lo  # not by a temperature alone
+    low = state.config.dials.q_lo if learnt else state.config.dials.q_lo / 2
     if state.q0 is not None and state.q0 <= low:
         said.append(f"caution: the evidence hardly fits the case (Q₀ {state.q0:.2f} ≤ {low:g})")
     return said

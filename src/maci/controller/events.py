@@ -6,13 +6,14 @@ The JSON Schema of the union is published (`maci show --schema`). Any other form
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from math import inf
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, TypeAdapter
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, SchemaSerializer
+from pydantic_core.core_schema import CoreConfig
 
 from maci.controller.decisions import Decision, Finished
 from maci.controller.dials import RoundEvent
@@ -29,14 +30,22 @@ Event = Input | Decision
 @cache
 def _adapter() -> TypeAdapter[Event]:
     # An agent may state nan: it is kept as stated, in a form that JSON has.
-    config = ConfigDict(ser_json_inf_nan="strings")
-    return TypeAdapter(Annotated[Event, Field(discriminator="type")], config=config)
+    return TypeAdapter(Annotated[Event, Field(discriminator="type")], config=ConfigDict(ser_json_inf_nan="strings"))
+
+
+@cache
+def _serializer(kind: str) -> SchemaSerializer:
+    """What writes one kind of event: the union's own takes twice as long to find it."""
+    whole: Any = _adapter().core_schema
+    union = whole["schema"] if whole["type"] == "definitions" else whole
+    one = union["choices"][kind]
+    return SchemaSerializer(one if union is whole else {**whole, "schema": one}, CoreConfig(ser_json_inf_nan="strings"))
 
 
 def dump(event: Event) -> bytes:
     """One event as a JSON object; what could not be read back is refused."""
     try:
-        return _adapter().dump_json(event, by_alias=False, warnings="error")
+        return _serializer(event.type).to_json(event, by_alias=False, warnings="error")
     except PydanticSerializationError as error:
         raise InputError(f"this cannot be recorded ({event.type}): {' '.join(str(error).split())}") from error
 
@@ -77,6 +86,12 @@ def schema() -> dict[str, Any]:
 def is_decision(event: Event) -> bool:
     """Whether an event was computed rather than received."""
     return isinstance(event, Decision)
+
+
+def ended(events: Sequence[Event]) -> Finished | None:
+    """The end of a debate; ``None`` of one that has not ended."""
+    last = events[-1] if events else None
+    return last if isinstance(last, Finished) else None
 
 
 def round_of(event: Event) -> int | None:

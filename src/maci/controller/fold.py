@@ -11,7 +11,7 @@ from typing import assert_never
 
 import numpy as np
 
-from maci.acquisition.plan import Asked
+from maci.acquisition.plan import AgentInquiry
 from maci.agents.judges.crit import check_families
 from maci.agents.judges.crit import slots as fill_slots
 from maci.controller import acquiring
@@ -43,10 +43,10 @@ from maci.controller.inputs import (
 from maci.controller.opening import after_first, after_opening, close_opening
 from maci.controller.reading import next_pair
 from maci.controller.recommending import end, stand_in, take_up
-from maci.controller.rounds import close_round, go_on
+from maci.controller.rounds import close_round, go_on, settled
 from maci.controller.state import State, argument_id
 from maci.errors import ConfigError, InputError
-from maci.llm.usage import PROMPT_CUT, Bound, Usage
+from maci.llm.usage import NOTHING, PROMPT_CUT, Bound, Usage
 
 
 def start(opened: Opened) -> State:
@@ -116,6 +116,7 @@ def expected(state: State, item: Input) -> bool:
                 and item.argument in state.arguments
                 and item.slot in {slot.id for slot in state.slots}
                 and item.slot not in state.scores.get(item.argument, ())
+                and not (isinstance(item, JudgeAbstention) and item.waived and not settled(state, item.argument))
             )
         case Compared():
             return not closing and item.round == state.round and item.pair == next_pair(state)
@@ -140,72 +141,33 @@ def step(state: State, item: Input) -> Step:
     if not expected(state, item):
         raise InputError(f"the debate is not waiting for {_name(item)} (it is in round {state.round})")
     match item:
-        case Retrieved():
-            state = replace(
-                state,
-                spans={span.id: span for span in item.spans},
-                vectors={i: unpack(v) for i, v in item.vectors.items()},
-                retrieved=tuple(dict.fromkeys(span.id for span in item.spans)),
-                core=item.core,
-                theta=unpack(item.theta),
-            )
-        case Sent():
-            return _under_way(state, item), ()
         case Requested():
             return state.but(prompted=state.prompted | item.prompts.keys() | item.texts.keys()), ()
-        case Lost():
-            state = forfeit(state)
-            return stand_in(state, "the call was lost when the debate broke off") if state.recommending else (state, ())
+        case Sent():
+            return _under_way(state, item), ()
+        case Scored() | JudgeAbstention():
+            state = _judged(state, item)
         case TurnTaken():
             state = _spend(_seated(state, item), item.turn.usage, ("turn", item.agent, ""))
         case TurnFailed():
-            state = _spend(
-                replace(
-                    state,
-                    turns={**state.turns, item.agent: None},
-                    failures={**state.failures, item.agent: item.error},
-                ),
-                item.usage,
-                ("turn", item.agent, ""),
+            failed = {
+                "turns": {**state.turns, item.agent: None},
+                "failures": {**state.failures, item.agent: item.error},
+            }
+            state = _spend(state.but(**failed), item.usage, ("turn", item.agent, ""))
+        case Retrieved():
+            state = _looked_up(state, item).but(
+                retrieved=tuple(dict.fromkeys(span.id for span in item.spans)), core=item.core, theta=unpack(item.theta)
             )
-            if item.fatal:
-                return finish(state, "error", f"{item.agent}: {item.error}")
         case Resolved():
-            state = replace(
-                state,
-                spans={**state.spans, **{span.id: span for span in item.spans}},
-                vectors={**state.vectors, **{i: unpack(v) for i, v in item.vectors.items()}},
-                missing=state.missing | frozenset(item.missing),
-                label_vectors={**state.label_vectors, **{name: unpack(v) for name, v in item.labels.items()}},
-            )
-            unsettled = (a for a, turn in state.turns.items() if turn is not None and any(state.unresolved(turn)))
-            state = replace(state, waiting=frozenset(unsettled))
-        case Scored() | JudgeAbstention():
-            given = {**state.scores.get(item.argument, {}), item.slot: item.score if isinstance(item, Scored) else None}
-            state = state.but(scores={**state.scores, item.argument: given})
-            state = _spend(state, item.usage, ("score", item.slot, item.argument))
-            if isinstance(item, JudgeAbstention):
-                state = state.but(silent=(*state.silent, f"{item.slot} on {item.argument}: {item.reason}"))
-                if item.fatal:
-                    return finish(state, "error", f"{item.slot.rpartition('#')[0]}: {item.reason}")
+            state = _resolved(_looked_up(state, item), item)
         case Compared():
-            said = {**state.compared, item.pair: item.relation}
-            state = state.but(compared=said, comparisons=state.comparisons + 1)
-            if item.relation is None:
-                why = f"nobody could say whether {item.first} and {item.second} are one outcome: {item.error}"
-                state = state.but(warnings=(*state.warnings, f"round {state.round}: {why}"))
-            state = _spend(state, item.usage, ("compare", item.by, " | ".join(item.pair)))
+            state = _compared(state, item)
+        case Lost():
+            state = forfeit(state)
+            return stand_in(state, "the call was lost when the debate broke off") if state.recommending else (state, ())
         case Intervened():
-            if item.stop and state.recommending:
-                return stand_in(state, f"stopped by {item.by or 'a person'}")
-            if item.stop:
-                return conclude(state.but(acquiring=()), "stopped_by_user", f"stopped by {item.by or 'a person'}")
-            if item.pause is not None:
-                state = replace(state, paused=item.pause)
-            turned = any(dial is not None for dial in (item.cl, item.tau_q, item.tau_crit))
-            if item.release:
-                return replace(state, hand=item if turned else None), ()
-            return (replace(state, hand=_both_hands(state.hand, item)) if turned or item.pause is None else state), ()
+            return _intervened(state, item)
         case Exhausted():
             return _out_of_budget(state.but(acquiring=()), item)
         case Surveyed():
@@ -218,7 +180,63 @@ def step(state: State, item: Input) -> Step:
             raise AssertionError
         case _:
             assert_never(item)
+    if isinstance(item, TurnFailed | JudgeAbstention) and item.fatal:
+        who, why = (item.agent, item.error) if isinstance(item, TurnFailed) else (_judge(item.slot), item.reason)
+        return finish(state, "error", f"{who}: {why}")
     return _close(state) if _complete(state) else (state, ())
+
+
+def _looked_up(state: State, item: Retrieved | Resolved) -> State:
+    """The state with more spans and their vectors."""
+    return state.but(
+        spans={**state.spans, **{span.id: span for span in item.spans}},
+        vectors={**state.vectors, **{i: unpack(v) for i, v in item.vectors.items()}},
+    )
+
+
+def _resolved(state: State, item: Resolved) -> State:
+    """The state with what a turn names looked up."""
+    state = state.but(
+        missing=state.missing | frozenset(item.missing),
+        label_vectors={**state.label_vectors, **{name: unpack(v) for name, v in item.labels.items()}},
+    )
+    unsettled = (a for a, turn in state.turns.items() if turn is not None and any(state.unresolved(turn)))
+    return state.but(waiting=frozenset(unsettled))
+
+
+def _judged(state: State, item: Scored | JudgeAbstention) -> State:
+    """The state with what a judge said of an argument, or that it said nothing."""
+    given = {**state.scores.get(item.argument, {}), item.slot: item.score if isinstance(item, Scored) else None}
+    state = _spend(state, item.usage, ("score", item.slot, item.argument))
+    state = state.but(scores={**state.scores, item.argument: given})
+    if isinstance(item, Scored):
+        return state
+    if item.waived:
+        return state.but(waived=state.waived | {(item.argument, item.slot)}, lost=state.lost + item.usage)
+    return state.but(silent=(*state.silent, f"{item.slot} on {item.argument}: {item.reason}"))
+
+
+def _compared(state: State, item: Compared) -> State:
+    """The state with two names compared; a comparison that failed is a warning."""
+    said = {**state.compared, item.pair: item.relation}
+    state = state.but(compared=said, comparisons=state.comparisons + 1)
+    if item.relation is None:
+        why = f"nobody could say whether {item.first} and {item.second} are one outcome: {item.error}"
+        state = state.but(warnings=(*state.warnings, f"round {state.round}: {why}"))
+    return _spend(state, item.usage, ("compare", item.by, " | ".join(item.pair)))
+
+
+def _intervened(state: State, item: Intervened) -> Step:
+    """A person stops, pauses or resumes the debate, or sets or releases its dials."""
+    if item.stop:
+        why = f"stopped by {item.by or 'a person'}"
+        return stand_in(state, why) if state.recommending else conclude(state.but(acquiring=()), "stopped_by_user", why)
+    if item.pause is not None:
+        state = state.but(paused=item.pause)
+    turned = any(dial is not None for dial in (item.cl, item.tau_q, item.tau_crit))
+    if item.release:
+        return state.but(hand=item if turned else None), ()
+    return (state.but(hand=_both_hands(state.hand, item)) if turned or item.pause is None else state), ()
 
 
 def _complete(state: State) -> bool:
@@ -227,7 +245,7 @@ def _complete(state: State) -> bool:
 
 
 def _found_out(state: State, item: Acquired) -> Step:
-    """Take an answer of the source; with the last one of a batch the debate goes on, if any of them told something."""
+    """Take an answer of the source; with the last one of a batch the debate continues, if any of them told something."""
     state, on = acquiring.enter(_spend(state, item.usage, ("acquire", item.item, "")), item)
     if on is None:
         return state, ()
@@ -269,7 +287,7 @@ def _seated(state: State, item: TurnTaken) -> State:
     numbered = {argument_id(state.round, seat, n): (item.agent, a) for n, a in enumerate(item.turn.arguments, 1)}
     waits = {item.agent} if any(state.unresolved(item.turn)) else set()
     turn = f"{state.round}{state.seat(item.agent)}"
-    asks = tuple(Asked(turn=turn, request=request) for request in item.turn.requests)
+    asks = tuple(AgentInquiry(turn=turn, request=request) for request in item.turn.requests)
     cut = f"{item.agent}: {PROMPT_CUT}"
     if item.turn.note.startswith(PROMPT_CUT) and not any(said.startswith(cut) for said in state.warnings):
         state = state.but(warnings=(*state.warnings, f"{item.agent}: {item.turn.note}"))
@@ -285,7 +303,7 @@ def _under_way(state: State, item: Sent) -> State:
     """The state with calls noted as sent; another attempt adds to what the call may cost."""
     flying = dict(state.in_flight)
     for call in item.calls:
-        flying[call.key] = flying.get(call.key, Usage()) + Usage(prompt=call.tokens, usd=call.usd)
+        flying[call.key] = flying.get(call.key, NOTHING) + Usage(prompt=call.tokens, usd=call.usd)
     return state.but(in_flight=flying)
 
 
@@ -294,16 +312,18 @@ def _spend(state: State, usage: Usage, call: tuple[str, str, str]) -> State:
     kind, who, _ = call
     if (most := state.in_flight.get(call)) is not None:
         state = state.but(in_flight={key: bound for key, bound in state.in_flight.items() if key != call})
-        state = _exceeded(
-            state, who.rpartition("#")[0] if kind == "score" else SOURCE if kind == "acquire" else who, usage, most
-        )
+        state = _exceeded(state, _judge(who) if kind == "score" else SOURCE if kind == "acquire" else who, usage, most)
     elif kind == "acquire" and not usage.free:
-        state = _exceeded(state, SOURCE, usage, Usage())
+        state = _exceeded(state, SOURCE, usage, NOTHING)
     if not usage:
         return state
-    if kind == "score":
-        state = state.but(judging=state.judging + usage)
-    return state.but(usage=state.usage + usage)
+    judging = state.judging + usage if kind == "score" else state.judging
+    return state.but(usage=state.usage + usage, judging=judging)
+
+
+def _judge(slot: str) -> str:
+    """The judge of a slot."""
+    return slot.rpartition("#")[0]
 
 
 def _exceeded(state: State, who: str, usage: Usage, most: Usage) -> State:

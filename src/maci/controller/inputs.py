@@ -25,7 +25,7 @@ from maci.controller.bandit import Learned
 from maci.controller.dials import RoundEvent
 from maci.errors import InputError
 from maci.evidence.span import Span
-from maci.llm.usage import Bound, Usage
+from maci.llm.usage import NOTHING, Bound, RequestFacts, Usage
 
 
 def pack(vector: NDArray[np.float32]) -> str:
@@ -195,6 +195,8 @@ class JudgeAbstention(RoundEvent):
     reason: str
     usage: Usage = field(default_factory=Usage)
     fatal: bool = False
+    waived: bool = False
+    """The debate did not wait for it: no score could change the argument's admission (``crit.enough``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,35 +208,15 @@ class PromptMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestRecord:
+class RequestRecord(RequestFacts):
     """One request to a model."""
 
-    model: str
-    """``provider/model``, as it was asked."""
     prompt: str
     """Hash of the prompt."""
-    at: str
-    """When it was asked, UTC."""
-    seconds: float = 0.0
-    """Until it was answered, waiting and further attempts included."""
-    served: str = ""
-    """The model's name as the server reports it."""
-    attempts: int = 0
-    """How often it was sent; 0: the reply was in the response cache, or nothing was sent."""
-    cached: bool = False
-    """The reply came from the response cache."""
-    limit: int = 0
-    """Most tokens it could generate, thinking included."""
     tokens: int = 0
     """Read and generated."""
     thought: int = 0
     """Tokens of thinking, as far as they are known."""
-    truncated: bool = False
-    """The reply ran into the limit."""
-    without: tuple[str, ...] = ()
-    """Parameters that were left out because the model or its API does not take them."""
-    error: str = ""
-    """Why there was no reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -393,6 +375,6 @@ def usage_of(item: Input) -> Usage:
         case TurnFailed() | Scored() | JudgeAbstention() | Compared() | Exhausted() | Acquired() | Recommended():
             return item.usage
         case Opened() | Retrieved() | Sent() | Requested() | Lost() | Resolved() | Intervened() | Surveyed():
-            return Usage()
+            return NOTHING
         case _:
             assert_never(item)

@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
-from maci.config import LEARNED, Config
+from maci.config import LEARNED, Config, plugins
 from maci.controller.bandit import (
     ACTIONS,
     Arm,
@@ -151,10 +152,23 @@ class FixedSchedule(PlateauSchedule):
         return last.dials.cl
 
 
-def scheduler(config: Config, learned: Learned | None = None) -> PlateauSchedule:
+class Schedule(Protocol):
+    """What moves the dials. The same rounds lead to the same dials: a replay asks again."""
+
+    def first(self, q0: float | None, d0: float | None) -> float:
+        """CL⁽¹⁾ from the opening."""
+
+    def next(self, history: Sequence[ClosedRound]) -> RoundDials:
+        """The dials of the next round, from all closed rounds."""
+
+
+def scheduler(config: Config, learned: Learned | None = None) -> Schedule:
     """The schedule a config names; ``learned`` is what one that learns starts from."""
     if config.dials.schedule in LEARNED:
         return Learning(config, learned)
+    if config.dials.schedule.startswith(plugins.SCHEDULE):
+        added: Schedule = plugins.named_schedule(config.dials.schedule)(config)
+        return added
     kinds = {"course": CourseSchedule, "plateau": PlateauSchedule, "ladder": LadderSchedule, "fixed": FixedSchedule}
     return kinds[config.dials.schedule](config)
 

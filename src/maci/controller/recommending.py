@@ -1,9 +1,9 @@
 """The joint recommendation (D20): what a model of the panel is given to write it from, and which of its sentences stand.
 
 It is written when everything else is settled: the answer, the plan, the reason to stop. The model decides nothing. Each of its
-sentences must cite admitted arguments or items of the plan, use no number that is not in what it cites, and name no other outcome as
-the answer; what does not is dropped and counted. Where nothing remains, or there was no reply, the template
-(:mod:`maci.story.recommendation`) says it.
+sentences must cite admitted arguments or items of the plan, have a word of what they cite, say nothing that this denies, use no
+number that is not in it, and name no other outcome as the answer; what does not is dropped and counted. Where nothing remains, or
+there was no reply, the template (:mod:`maci.story.recommendation`) says it.
 
 A call that was lost is not made again: it may have been paid for.
 """
@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from itertools import chain
 
 from maci.agents.anchor import Admitted, WritingRequest
 from maci.agents.argument import Argument, Sentence
@@ -21,6 +24,8 @@ from maci.controller.ending import Step, concluded, finish, forfeit, speaks_for
 from maci.controller.inputs import Recommended
 from maci.controller.state import Closing, State, check_citations
 from maci.controller.stop import StopReason
+from maci.evidence.lexical import term_set, terms
+from maci.evidence.negation import denies
 
 _UNASKED = frozenset({"error", "stopped_by_user"})
 """Ends after which nothing more is bought."""
@@ -37,8 +42,8 @@ def take_up(state: State, written: Recommended) -> Step:
     """End the debate with what of a recommendation stands the check."""
     if written.error:
         return stand_in(state, written.error)
-    closing = _closing(state)
-    result = concluded(state, *closing)
+    state = forfeit(state)
+    result = concluded(state, *_closing(state))
     names, citable = _names(state), _citable(state)
     kept, dropped = [], []
     for sentence in written.sentences:
@@ -49,7 +54,8 @@ def take_up(state: State, written: Recommended) -> Step:
             kept.append(sentence)
     missing = "" if kept else "nothing it wrote is supported by the record"
     made = Recommendation(by=written.by, sentences=tuple(kept), dropped=tuple(dropped), detail=missing)
-    return finish(state, *closing, recommendation=made)
+    result = replace(result, recommendation=made)
+    return state.but(finished=result), (result,)
 
 
 def stand_in(state: State, why: str) -> Step:
@@ -136,14 +142,24 @@ def unsupported(
     >>> said = Sentence(part="evidence", text="The fever lasted 5 days.", cites=("1A1",))
     >>> unsupported(said, citable, names, "dengue")
     'the number 5 is not in what it cites'
+    >>> said = Sentence(part="against", text="A rash was seen.", cites=("1A1",))
+    >>> unsupported(said, {"1A1": "Fever for 3 days without a rash."}, names, "dengue")
+    'what it cites denies it'
     """
     if not sentence.cites:
         return "it cites nothing"
     if unknown := [i for i in sentence.cites if i not in citable]:
         return f"{', '.join(unknown)} is no admitted argument and no item of the plan"
-    material = _numbers(" ".join((*(citable[i] for i in sentence.cites), *names)))
+    material = {n for text in (*(citable[i] for i in sentence.cites), *names) for n in _numbers(text)}
     if made_up := [n for n in _numbers(sentence.text) if n not in material]:
         return f"the number {made_up[0]:g} is not in what it cites"
+    cited = [citable[i] for i in sentence.cites]
+    if sentence.part != "next" and term_set(sentence.text).isdisjoint(
+        chain.from_iterable(map(terms, (*cited, *names)))
+    ):
+        return "it has no word of what it cites"
+    if all(denies(text, sentence.text) for text in cited):
+        return "what it cites denies it"
     other = _answers(sentence.text, names)
     if other is not None and other != answer:
         return f"it names {other} as the answer" if answer else f"it names {other} as the answer, and none is given"
@@ -154,11 +170,12 @@ _COUNTED = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "te
 _NUMBER = re.compile(rf"\d+(?:[.,]\d+)*|\b(?:{'|'.join(_COUNTED)})\b", re.IGNORECASE)
 
 
-def _numbers(text: str) -> list[float]:
+@lru_cache(maxsize=256)  # several sentences cite the same
+def _numbers(text: str) -> tuple[float, ...]:
     """The numbers in a text, in figures or words.
 
     >>> _numbers("Two of 1,200 patients, 0,5 % or 12.50, version 1.2.3")
-    [2.0, 1200.0, 0.5, 12.5, 1.0, 2.0, 3.0]
+    (2.0, 1200.0, 0.5, 12.5, 1.0, 2.0, 3.0)
     """
     found: list[float] = []
     for word in map(str.lower, _NUMBER.findall(text)):
@@ -167,7 +184,7 @@ def _numbers(text: str) -> list[float]:
             continue
         plain = word.replace(",", "") if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", word) else word.replace(",", ".")
         found += [float(plain)] if plain.count(".") < 2 else map(float, plain.split("."))
-    return found
+    return tuple(found)
 
 
 _CUE = re.compile(

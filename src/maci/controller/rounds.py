@@ -5,17 +5,17 @@ The order is Algorithm 1's: admission → dispersion gate → reliability → mi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from maci.agents.anchor import Admitted, Rejected
 from maci.agents.argument import Argument
-from maci.agents.judges.crit import disagreements, reliability_weights, verdict
+from maci.agents.judges.crit import CritScore, disagreements, reliability_weights, verdict
 from maci.controller.acquiring import conclude, realised
 from maci.controller.bandit import Choice
-from maci.controller.decisions import Admission, Decision, Dialled, Gated, Weighed
+from maci.controller.decisions import Admission, CheckedCitation, Decision, Dialled, Gated, Weighed
 from maci.controller.dials import RoundDials, first_tau_q
 from maci.controller.ending import Step, finish, in_words
 from maci.controller.measuring import mean, measure, theta
@@ -68,6 +68,7 @@ def next_round(state: State, dials: RoundDials, choice: Choice | None = None) ->
         arguments={},
         scores={},
         silent=(),
+        waived=frozenset(),
         comparisons=0,
         hand=state.hand if state.hand is not None and state.hand.hold else None,
     )
@@ -200,20 +201,18 @@ def _contenders(beliefs: Mapping[str, Vector], standing: Mapping[str, tuple[floa
 def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, ...]]:
     """The dual gate on every argument of the open round."""
     target, thresholds = theta(state), state.thresholds
-    by_crit = Thresholds(None, thresholds.tau_crit)
     said = list(state.in_seat_order())
     citations = [check_citations(argument, state) for _, _, argument in said]
     cited_spans = [dict.fromkeys(c.span for c in checked if c.counts) for checked in citations]
     quality = evidence_qualities([[state.vectors[i] for i in spans] for spans in cited_spans], target)
     admissions, candidates = [], []
-    weigh = state.config.crit.aggregation == "reliability"
-    judge_weights = reliability_weights(state.slots, state.agreement) if weigh and state.slots else None
+    judge_weights = _judge_weights(state)
     for (identity, agent, argument), checked, q in zip(said, citations, quality, strict=True):
         given = [state.scores[identity][slot.id] for slot in state.slots] if state.slots else []
         panel = verdict(given, judge_weights)
         candidate = Candidate(identity, agent, q, panel.mean)
-        alone = state.grounded and any(c.verified for c in checked) and not any(c.counts for c in checked)
-        reason = rejection(candidate, by_crit if alone else thresholds)
+        alone = _rests_on_case(state, checked)
+        reason = rejection(candidate, Thresholds(None, thresholds.tau_crit) if alone else thresholds)
         fact = alone and reason is None
         if not fact:
             candidates.append(candidate)
@@ -224,7 +223,7 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
                 q=q,
                 crit=panel.mean,
                 crit_variance=panel.variance,
-                abstentions=panel.abstained,
+                abstentions=panel.abstained - sum(argument == identity for argument, _ in state.waived),
                 citations=checked,
                 admitted=reason is None and not fact,
                 reason="it rests on the case alone" if fact else reason or "",
@@ -233,6 +232,39 @@ def _admissions(state: State) -> tuple[tuple[Admission, ...], tuple[Candidate, .
             )
         )
     return tuple(admissions), tuple(candidates)
+
+
+def _judge_weights(state: State) -> list[float] | None:
+    """What each slot's score counts; ``None`` where all count alike."""
+    weigh = state.config.crit.aggregation == "reliability"
+    return reliability_weights(state.slots, state.agreement) if weigh and state.slots else None
+
+
+def _rests_on_case(state: State, checked: Sequence[CheckedCitation]) -> bool:
+    """Whether an argument cites the case's own text and no evidence, where there is some: no gate of evidence applies to it."""
+    return state.grounded and any(c.verified for c in checked) and not any(c.counts for c in checked)
+
+
+_LOWEST, _HIGHEST = (CritScore(evidence=x, logic=x, relevance=x) for x in (0.0, 1.0))
+
+
+def settled(state: State, argument: str) -> bool:
+    """Whether ``crit.enough`` judges have scored an argument of the open round, and the others cannot change its admission.
+
+    Its CRIT is lowest if all of them give 0 and highest if all give 1; where some abstain, it lies between.
+    """
+    scores, enough = state.scores.get(argument, {}), state.config.crit.enough
+    if not enough or sum(score is not None for score in scores.values()) < enough:
+        return False
+    checked = check_citations(state.arguments[argument][1], state)
+    alone, gate = _rests_on_case(state, checked), state.thresholds
+    cited = dict.fromkeys(c.span for c in checked if c.counts)
+    (q,) = evidence_qualities([[state.vectors[i] for i in cited]], theta(state))
+    weights, fate = _judge_weights(state), set()
+    for missing in (_LOWEST, _HIGHEST):
+        crit = verdict([scores.get(slot.id, missing) for slot in state.slots], weights).mean
+        fate.add(reaches(crit, gate.tau_crit) and (alone or reaches(q, gate.tau_q)))
+    return len(fate) == 1
 
 
 def _answers(state: State, agent: str, argument: Argument) -> tuple[str, ...]:

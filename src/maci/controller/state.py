@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.acquisition.gain import Utilities, utilities_of
-from maci.acquisition.plan import Asked, Item
+from maci.acquisition.plan import AgentInquiry, Item
 from maci.agents.anchor import Admitted, Finding, Rejected, seat_letter
 from maci.agents.argument import Argument, Turn
 from maci.agents.judges.crit import CritScore, Slot
@@ -96,6 +96,8 @@ class State:
     scores: Scores = field(default_factory=dict)
     silent: tuple[str, ...] = ()
     """Judges' abstentions in the open round, with their reasons."""
+    waived: frozenset[tuple[str, str]] = frozenset()
+    """(Argument, judge slot) of the open round that was not waited for."""
     hand: Intervened | None = None
     paused: bool = False
     """A person holds the debate; what was sent still comes in."""
@@ -130,7 +132,7 @@ class State:
     """Agent or judge → how many of its calls cost more than was set aside for them, and how much more."""
     memory: Memory = field(default_factory=Memory)
     """What the harm monitor and the minority report rest on."""
-    requests: tuple[Asked, ...] = ()
+    requests: tuple[AgentInquiry, ...] = ()
     """What agents would like to know."""
     closing: Closing | None = None
     recommending: bool = False

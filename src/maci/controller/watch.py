@@ -242,7 +242,7 @@ def _shown(agent: str, before: State, now: Mapping[str, Ground], labels: tuple[s
 
 
 def _restates(new: EarlierArgument, said: Iterable[EarlierArgument], alike: float) -> str | None:
-    """The earlier argument that this one says again: for the same outcome, in the same words without a new span, or one's own
+    """The earlier argument that this one says again: for the same outcome, in the same words without a new span, or the agent's own
     with the very same citations.
     """
     for old in said:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
 
 from maci.agents.agent import Agent, Judge
-from maci.cases.case import Case, Document, builtin_cases, is_file, load_case, parse_case
-from maci.config import Config, parameters
+from maci.cases.case import Case, Document, builtin_cases, is_file, load_case, parse_case, redact
+from maci.config import Config, parameters, plugins
 from maci.controller.events import Event
 from maci.debating.loop import Nowhere, Recorder, debate
 from maci.debating.result import DebateResult
@@ -24,6 +24,8 @@ from maci.errors import InputError
 from maci.evidence.corpus import Corpus, is_index
 from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.span import CaseEvidence
+from maci.files.parse import check_name
+from maci.llm.budget import Ledger
 from maci.record.transcript import Transcript
 from maci.seating.project import with_project
 from maci.seating.seating import PanelChoice, Seated, seat_case
@@ -58,6 +60,8 @@ class Options(TypedDict, total=False):
     seed: int
     offline: bool
     """Fetch no weights."""
+    ledger: Ledger
+    """A ceiling that it shares with other debates, below its own."""
     record: Recorder | str | Path
     """A folder for the transcript, or what takes the events; without it nothing is kept."""
 
@@ -122,7 +126,7 @@ async def arun(
     """
     sat = await asyncio.to_thread(_sit_down, case, agents, judges, options)
     events: list[Event] = []
-    async with aclosing(_events(sat, options.get("record"))) as happened:
+    async with aclosing(_events(sat, options)) as happened:
         async for event in happened:
             events.append(event)
             watch(event)
@@ -140,7 +144,7 @@ async def stream(
     Leaving the loop early stops the debate; ``contextlib.aclosing`` around the iterator does so at once.
     """
     sat = await asyncio.to_thread(_sit_down, case, agents, judges, options)
-    async with aclosing(_events(sat, options.get("record"))) as happened:
+    async with aclosing(_events(sat, options)) as happened:
         async for event in happened:
             yield event
 
@@ -151,13 +155,14 @@ class _Sat:
     skipped: tuple[str, ...] = ()
 
 
-async def _events(sat: _Sat, record: Recorder | str | Path | None) -> AsyncGenerator[Event, None]:
+async def _events(sat: _Sat, options: Options) -> AsyncGenerator[Event, None]:
     """The debate of a table that is set; its record and its models are closed behind it."""
-    seated, path = sat.seated, _transcript(record)
+    seated, record = sat.seated, options.get("record")
+    path, ledger = _transcript(record), options.get("ledger")
     async with seated.house or nullcontext():
         with nullcontext() if path is None else Transcript.create(path) as kept:
             keeper = kept or (cast(Recorder, record) if record is not None else Nowhere())
-            async with aclosing(debate(seated.opened, seated.table, record=keeper)) as events:  # type: ignore[type-var]
+            async with aclosing(debate(seated.opened, seated.table, record=keeper, ledger=ledger)) as events:
                 async for event in events:
                     yield event
 
@@ -201,6 +206,7 @@ def _own(case: Case, agents: Sequence[Agent], judges: Sequence[Judge] | None, op
         raise InputError("give panel or agents, not both: a panel brings its own agents")
     config = _own_config(options, scored=bool(judges))
     encoder = options.get("encoder") or load_encoder(config.evidence.encoder)
+    case = redact(case, config.evidence.redact)
     table = Table(agents=agents, judges=judges or (), evidence=CaseEvidence(case), encoder=encoder)
     return Seated(opening(case, table, config, seed=options.get("seed", 0)), table)
 
@@ -209,6 +215,7 @@ def _own_config(options: Options, *, scored: bool) -> Config:
     """The settings of a table of objects."""
     config, more = options.get("config"), _budget(options) | ({} if scored else {"crit.enabled": False})
     if config is not None and not more and not options.get("settings"):
+        plugins.name_schedule(config.dials.schedule)
         return config
     profile = options.get("profile") if config is None else config.profile
     sets = [f"{key}={_written(value)}" for key, value in options.get("settings", {}).items()]
@@ -264,6 +271,8 @@ def _case(given: Any, options: Options) -> Case:
 def _with_evidence(case: Case, given: Evidence) -> tuple[Case, Path | None, tuple[str, ...]]:
     """The case with more evidence, or the index it is in; and what was left out."""
     one = isinstance(given, str | Path)
+    if one:
+        check_name(Path(cast(str, given)))
     if one and not Path(cast(str, given)).exists():
         raise InputError(f"evidence is {str(given)!r:.60}: there is no such file or folder; give texts as a list")
     if one and is_index(Path(cast(str, given))):

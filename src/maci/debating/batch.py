@@ -1,6 +1,6 @@
 """Many cases under one budget: a folder with a transcript for each, so many under way at once, and nothing asked twice.
 
-A run that broke off goes on by being started again: what is finished is read, what is open goes on from its record, what is lacking
+A run that broke off continues by being started again: what is finished is read, what is open continues from its record, what is lacking
 begins. A case's folder is named after its content, so cases may be added to the file or put in another order.
 
 One process a folder (:func:`owning`): who works in it holds a lock on ``.owner`` there, which says who that is. The system lets go
@@ -26,7 +26,7 @@ from pydantic import TypeAdapter
 from maci.cases.case import Case
 from maci.config import parameters
 from maci.controller.decisions import Finished
-from maci.controller.events import Event
+from maci.controller.events import Event, ended
 from maci.controller.inputs import Opened
 from maci.debating.loop import debate
 from maci.errors import EnvironmentError_, InputError, MaciError
@@ -80,8 +80,7 @@ class Done:
     @property
     def result(self) -> Finished | None:
         """The end of the record, if it has one."""
-        last = self.events[-1] if self.events else None
-        return last if isinstance(last, Finished) else None
+        return ended(self.events)
 
 
 def entries(cases: Sequence[Case], out: Path) -> tuple[BatchCase, ...]:
@@ -125,7 +124,7 @@ class Batch:
         todo: list[tuple[BatchCase, Path, tuple[Event, ...]]] = []
         for entry in self.entries:
             path, events = self._recorded(entry)
-            if events and isinstance(events[-1], Finished):
+            if ended(events) is not None:
                 yield _told(Done(entry=entry, status="done", path=path, events=events, kept=True))
             else:
                 todo.append((entry, path, events))
@@ -195,8 +194,8 @@ class Batch:
                 continue
             self._same(entry, events, path)
             self._count(events)
-        last = events[-1] if events else None
-        failed = isinstance(last, Finished) and (
+        last = ended(events)
+        failed = last is not None and (
             last.stop_reason == "error" or last.answer is None or (last.stop_reason == "budget" and last.rounds == 0)
         )  # the openings alone, because the budget ended, are no debate
         return (following, ()) if failed and self.retry_failed else (path, events)
@@ -214,8 +213,8 @@ class Batch:
                 )
 
     def _count(self, events: tuple[Event, ...]) -> None:
-        last = events[-1]
-        if isinstance(last, Finished):
+        last = ended(events)
+        if last is not None:
             used = Usage(prompt=last.tokens, usd=last.usd)
         else:
             state = replay(events).state
@@ -258,10 +257,10 @@ _FILE = ".owner"
 
 
 @contextmanager
-def owning(folder: Path) -> Iterator[None]:
-    """Work in a folder as the only process that does; it is made if need be."""
+def owning(folder: Path, option: str = "--out") -> Iterator[None]:
+    """Work in a folder, the one of an ``option``, as the only process that does; it is made if need be."""
     path = folder / _FILE
-    with _taken(path):
+    with _taken(path, option):
         try:
             yield
         finally:
@@ -269,16 +268,16 @@ def owning(folder: Path) -> Iterator[None]:
                 path.unlink()
 
 
-def _taken(path: Path) -> IO[bytes]:
+def _taken(path: Path, option: str) -> IO[bytes]:
     """The file, locked and signed; one that its owner takes away meanwhile is made again."""
-    with writing(path, "give another --out"):
+    with writing(path, f"give another {option}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         while True:
             file = path.open("ab")
             if not lock(file):
                 file.close()
                 raise EnvironmentError_(
-                    f"--out {path.parent} belongs to {_owner(path)}: wait until that is done, or give another --out"
+                    f"{option} {path.parent} belongs to {_owner(path)}: wait until that is done, or give another {option}"
                 )
             if _is(file, path):
                 file.truncate(0)

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby, islice
 from time import monotonic
 from typing import Any, Literal, cast
 
-from maci.controller.inputs import Exhausted, Input, Intervened, Lost, Pending, Recommended, Sent
+from maci.controller.inputs import Exhausted, Input, Intervened, JudgeAbstention, Lost, Pending, Recommended, Sent
 from maci.controller.reading import next_pair
 from maci.controller.recommending import writing_request
 from maci.controller.requests import Want, call_seed, score_request, turn_request, wants
+from maci.controller.rounds import settled
 from maci.controller.state import State
 from maci.debating.replies import (
     acquire,
@@ -28,6 +30,7 @@ from maci.debating.replies import (
     resolve,
     retrieve,
     score,
+    scores,
     survey,
     turn,
     uncompared,
@@ -79,15 +82,22 @@ class _Call:
     want: Want
     bound: Bound
     """The most its first attempt can cost."""
-    make: Callable[[Purse], Coroutine[Any, Any, Input]]
+    make: Callable[[Purse], Coroutine[Any, Any, Input | tuple[Input, ...]]]
     free: bool
     """Nobody pays for it."""
+    beside: tuple[Want, ...] = ()
+    """Other scores that the same call gives; what it costs is counted with the first."""
     purse: Purse = field(init=False)
-    task: asyncio.Task[Input] | None = None
-    asking: tuple[Bound, asyncio.Future[bool]] | None = None
-    """What another attempt needs beyond what was set aside."""
+    task: asyncio.Task[Input | tuple[Input, ...]] | None = None
+    asking: tuple[Bound, asyncio.Future[bool], bool] | None = None
+    """What another attempt needs beyond what was set aside, the answer, and whether the call does without it."""
     one_asks: asyncio.Lock = field(default_factory=asyncio.Lock)
     """A turn of several draws can have several attempts to ask for."""
+
+    @property
+    def wants(self) -> tuple[Want, ...]:
+        """All it gives."""
+        return (self.want, *self.beside)
 
     def pending(self, bound: Bound) -> Pending:
         want = self.want
@@ -147,6 +157,7 @@ class Calls:
                 return survey(self._table, state)
             self._writing, self._ruin, self._spent_in_vain = True, None, Usage()
         self._send()
+        wanted = tuple(wants(state))
         while True:
             if (reply := self._reply(state)) is not None:
                 return reply
@@ -159,16 +170,18 @@ class Calls:
                 continue
             if self._clock.over:
                 return await self._late(state)
-            local = self._local(state)
+            local = self._local(state, wanted)
             if local is not None:
                 return local
-            sent, refused = self._prepare(state)
+            if (waived := await self._waive(state, wanted)) is not None:
+                return waived
+            sent, refused = self._prepare(state, wanted)
             if sent:
                 return Sent(round=state.round, calls=tuple(sent))
             if not self._calls:
                 resource, detail = self._ruin or refused or ("tokens", "")
                 if self._writing:  # a model cost more than was set aside for it: the ceiling is passed
-                    return unwritten(next(wants(state)), "nothing is left of the budget")
+                    return unwritten(wanted[0], "nothing is left of the budget")
                 return Exhausted(resource=resource, detail=detail, usage=self._spent_in_vain)
             asking = [call for call in self._calls.values() if call.asking is not None]
             if asking and (self._ruin or len(asking) == len(self._calls)):
@@ -182,17 +195,16 @@ class Calls:
         asked = (call.want.kind == "acquire" for call in self._calls.values())
         return source is not None and source.person and any(asked)
 
-    def _local(self, state: State) -> Input | None:
+    def _local(self, state: State, wanted: Sequence[Want]) -> Input | None:
         """What needs no call: retrieval, and looking up what was cited."""
-        for want in wants(state):
-            if want.kind == "retrieve":
-                return retrieve(self._table, state)
-            if want.kind == "resolve":
-                return resolve(self._table, state, want.who)
-            break  # local work is always asked for first
+        want = wanted[0] if wanted else None  # local work is always asked for first
+        if want is not None and want.kind == "retrieve":
+            return retrieve(self._table, state)
+        if want is not None and want.kind == "resolve":
+            return resolve(self._table, state, want.who)
         return None
 
-    def _prepare(self, state: State) -> tuple[list[Pending], _Refusal | None]:
+    def _prepare(self, state: State, wanted: Sequence[Want]) -> tuple[list[Pending], _Refusal | None]:
         """Set aside what wanted calls and further attempts can cost; what is free goes out at once."""
         sent: list[Pending] = []
         refused: _Refusal | None = None
@@ -200,13 +212,12 @@ class Calls:
             return sent, refused
         self._keep(state)
         for call in self._calls.values():
-            if call.asking is not None and self._ledger.reserve(call.asking[0]):
+            if call.asking is not None and self._ledger.reserve(call.asking[0], optional=call.asking[2]):
                 sent.append(call.pending(call.asking[0]))
                 self._granted.append(call)
-        for want in wants(state):
-            if want in self._calls:
-                continue
-            call = self._call(state, want)
+        taken = {want for call in self._calls.values() for want in call.wants}
+        for group in _groups((want for want in wanted if want not in taken), state.config.crit.together):
+            call, want = self._scores(state, group) or self._call(state, group[0]), group[0]
             try:
                 call.purse = spend(self._ledger, call.bound, partial(self._ask, call))
             except BudgetError as error:
@@ -227,6 +238,40 @@ class Calls:
             self._set_aside = Bound()
         elif state.round and not any(self._set_aside) and self._ledger.reserve(state.opened.set_aside):
             self._set_aside = state.opened.set_aside
+
+    async def _waive(self, state: State, wanted: Sequence[Want]) -> Input | None:
+        """A score that can no longer change what is admitted: its call is given up, and counts for what it may have cost."""
+        if not state.config.crit.enough:
+            return None
+        of = {want: call for call in self._calls.values() for want in call.wants}
+        missing = [want for want in wanted if want.kind == "score"]
+        decided = {argument for argument in {want.argument for want in missing} if settled(state, argument)}
+        for want in missing:
+            call = of.get(want)
+            if want.argument not in decided or (call and any(w.argument not in decided for w in call.wants)):
+                continue
+            if call is None:
+                return _waived((want,), Usage())[0]
+            del self._calls[call.want]
+            self._unsent = [other for other in self._unsent if other is not call]
+            await _give_up([] if call.task is None else [call.task])
+            call.purse.close()
+            self._replied.extend(_waived(call.wants, call.purse.total()))
+            return requested(call.want, call.purse, state) or self._replied.popleft()
+        return None
+
+    def _scores(self, state: State, group: tuple[Want, ...]) -> _Call | None:
+        """One call that scores several arguments; ``None`` of a judge that takes one at a time, and where that fails."""
+        if len(group) < 2:
+            return None
+        judge = self._judges[group[0].who.rpartition("#")[0]]
+        try:
+            scoring = judge.prepare_together([score_request(state, want.who, want.argument) for want in group])
+        except Exception:  # then each is prepared by itself, and says what is wrong
+            return None
+        if scoring is None:
+            return None
+        return _Call(group[0], scoring.bound, partial(scores, group, scoring), judge.free, beside=group[1:])
 
     def _call(self, state: State, want: Want) -> _Call:
         """The call a want stands for, prepared."""
@@ -253,7 +298,7 @@ class Calls:
             return _unsent(want, failure(want, error, Usage()))
 
     def _comparison(self, state: State, want: Want) -> _Call:
-        """Two names to compare; where that does not fit the budget they stay apart, and the debate goes on."""
+        """Two names to compare; where that does not fit the budget they stay apart, and the debate continues."""
         comparer, pair = self._table.comparer, next_pair(state)
         assert comparer is not None and pair is not None
         try:
@@ -277,18 +322,20 @@ class Calls:
             return _unsent(want, unwritten(want, "writing it does not fit what is left of the budget"))
         return _Call(want, call.bound, partial(recommend, want, call), writer.free)
 
-    async def _ask(self, call: _Call, more: Bound) -> bool:
+    async def _ask(self, call: _Call, more: Bound, *, optional: bool) -> bool:
         """Another attempt needs more than was set aside: wait until it is on record, or refused."""
         async with call.one_asks:
             answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-            call.asking = (more, answer)
+            call.asking = (more, answer, optional)
             self._ring()
             try:
                 return await answer
-            except asyncio.CancelledError:  # nothing will be sent: what was granted, or is about to be, is given back
+            except (
+                asyncio.CancelledError
+            ):  # nothing will be sent, but it is on record: it is given back when the call is over
                 others = [other for other in self._granted if other is not call]
                 if len(others) < len(self._granted) or (answer.done() and not answer.cancelled() and answer.result()):
-                    self._ledger.settle(more, Usage())
+                    call.purse.granted = call.purse.granted.plus(more)
                 self._granted = others
                 call.asking = None
                 raise
@@ -296,11 +343,11 @@ class Calls:
     def _answer(self, call: _Call, yes: bool) -> None:
         if call.asking is None:
             return
-        (more, answer), call.asking = call.asking, None
+        (more, answer, _), call.asking = call.asking, None
         if not answer.done():
             answer.set_result(yes)
         elif yes:  # given up meanwhile
-            self._ledger.settle(more, Usage())
+            call.purse.granted = call.purse.granted.plus(more)
 
     def _send(self) -> None:
         """Make the calls that are on record."""
@@ -317,7 +364,8 @@ class Calls:
         for want, call in self._calls.items():
             if call.task is not None and call.task.done():
                 del self._calls[want]
-                item = call.task.result()
+                result = call.task.result()
+                item, *more = result if isinstance(result, tuple) else (result,)
                 call.purse.close()
                 asked = requested(want, call.purse, state)
                 if isinstance(item, Exhausted):  # the call ran out of budget between two attempts
@@ -325,8 +373,9 @@ class Calls:
                     self._spent_in_vain = self._spent_in_vain + item.usage
                     return asked or self._reply(state)
                 if asked is None:
+                    self._replied.extend(more)
                     return item
-                self._replied.append(item)
+                self._replied.extend((item, *more))
                 return asked
         return None
 
@@ -387,6 +436,23 @@ class Calls:
         self._granted = []
 
 
+def _groups(wanted: Iterable[Want], most: int) -> Iterator[tuple[Want, ...]]:
+    """Wants by the calls that serve them: up to ``most`` scores of one judge are one call."""
+    for (kind, _), same in groupby(wanted, key=lambda want: (want.kind, want.who)):
+        while group := tuple(islice(same, most if kind == "score" else 1)):
+            yield group
+
+
+def _waived(given_up: Sequence[Want], usage: Usage) -> list[JudgeAbstention]:
+    """Scores that are not waited for; the first has what the call cost."""
+    why = "not waited for: the scores given decide its admission"
+    costs = (usage, *(Usage() for _ in given_up[1:]))
+    return [
+        JudgeAbstention(round=w.round, argument=w.argument, slot=w.who, reason=why, usage=cost, waived=True)
+        for w, cost in zip(given_up, costs, strict=True)
+    ]
+
+
 def _unsent(want: Want, failed: Input) -> _Call:
     """A call that failed before anything was sent."""
 
@@ -396,7 +462,7 @@ def _unsent(want: Want, failed: Input) -> _Call:
     return _Call(want, Bound(), unsent, True)
 
 
-async def _give_up(tasks: Sequence[asyncio.Task[Input]]) -> None:
+async def _give_up(tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Cancel tasks and wait for their end; one that takes a cancellation for something else is asked again, for a while."""
     left = {task for task in tasks if not task.done()}
     for _ in range(25):

@@ -55,11 +55,10 @@ class StandIns:
     def _answer(self, name: str, request: Request) -> Reply:
         """Filler, counted as if the model had written it."""
         rng, form = Random(f"{request.seed}/{request.sample}/{name}"), request.schema
-        text = (
-            rng.choice(self.labels or ("an outcome", "another outcome"))
-            if form is None
-            else dumps(fill(form.json, rng))
-        )
+        if form is None:
+            text = rng.choice(self.labels or ("an outcome", "another outcome"))[: 4 * request.max_tokens]
+        else:
+            text = dumps(fill(form.json, rng))
         read = sum(estimate_tokens(message.content) for message in request.messages)
         read += 0 if form is None else estimate_tokens(form.text)
         written = estimate_tokens(text) + request.thinking // _THOUGHT

@@ -19,11 +19,11 @@ from maci import __version__
 from maci.cases.case import parse_case
 from maci.debating.loop import debate
 from maci.errors import MaciError, WrongKey, said
-from maci.llm.env import key_variables
 from maci.llm.keys import SERVICES, Key, host_of, redact, service_at
 from maci.llm.models import price_for
 from maci.llm.usage import PROMPT_CUT, dollars
-from maci.seating.file import Found
+from maci.seating.discover import key_variables
+from maci.seating.file import PanelFiles
 from maci.seating.seating import PanelChoice, seat_case
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec
 from maci.seating.table import commit
@@ -72,7 +72,7 @@ class LiveTrial:
     remarks: tuple[str, ...] = ()
 
 
-def trial_models(found: Found, named: PanelSpec | None = None) -> tuple[str, ...]:
+def trial_models(found: PanelFiles, named: PanelSpec | None = None) -> tuple[str, ...]:
     """One model for each configured provider: of the panel that was named, else of every panel there is."""
     panels = [named] if named is not None else [found.spec(name) for name in found.panels]
     first: dict[str, str] = {}
@@ -82,7 +82,7 @@ def trial_models(found: Found, named: PanelSpec | None = None) -> tuple[str, ...
     return tuple(first.values())
 
 
-async def try_model(model: str, found: Found) -> LiveTrial:
+async def try_model(model: str, found: PanelFiles) -> LiveTrial:
     """Debate once with a model; whatever goes wrong is part of what is found."""
     provider, began = model.partition("/")[0], time.monotonic()
     judge = JudgeSpec(model=model, name="judge")
@@ -139,7 +139,7 @@ def _host(provider: str, base_url: str | None) -> str:
     known = service_at(provider, base_url)
     if known is not None and known.variables and known.base_url:
         return host_of(known.base_url)
-    return provider if provider in {"azure", "bedrock", "litellm"} else "a server of one's own"
+    return provider if provider in {"azure", "bedrock", "litellm"} else "your own server"
 
 
 def _shown(model: str) -> str:

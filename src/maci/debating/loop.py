@@ -7,8 +7,9 @@ once, so agents speak in parallel and an argument is judged while others still t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol
 
 from maci.controller.events import Event
 from maci.controller.fold import start, step
@@ -40,6 +41,22 @@ class Nowhere:
         """Nothing to hand on."""
 
 
+P = ParamSpec("P")
+Events = AsyncGenerator[Event, None]
+observe: Callable[[Opened, Events], Events] | None = None
+"""What is put around the events of every debate of this process, if anything is (:mod:`maci.integrations.otel`)."""
+
+
+def _observed(debate: Callable[Concatenate[Opened, P], Events]) -> Callable[Concatenate[Opened, P], Events]:
+    @wraps(debate)
+    def observed(opened: Opened, /, *args: P.args, **kwargs: P.kwargs) -> Events:
+        events = debate(opened, *args, **kwargs)
+        return events if observe is None else observe(opened, events)
+
+    return observed
+
+
+@_observed
 async def debate(
     opened: Opened,
     table: Table,
@@ -48,7 +65,7 @@ async def debate(
     recorded: Sequence[Event] = (),
     hand: asyncio.Queue[Intervened] | None = None,
     ledger: Ledger | None = None,
-) -> AsyncIterator[Event]:
+) -> Events:
     """Run a debate and yield its events, each recorded first; with ``recorded`` events of a broken one, go on where it stopped.
 
     ``hand`` carries a person's interventions; ``ledger`` is a ceiling shared with other debates of a run. Stopping the

@@ -7,7 +7,7 @@ debate retrieves evidence, resolves citations and surveys what could be found ou
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import cast
@@ -17,7 +17,7 @@ from maci.acquisition.plan import Item
 from maci.acquisition.proposals import Surveyor
 from maci.agents.argument import Turn
 from maci.agents.judges.crit import CritScore, JudgeAbstained
-from maci.agents.judges.interpreter import Comparison, Interpreter
+from maci.agents.judges.interpreter import Interpreter, NameComparison
 from maci.agents.writer import Draft
 from maci.controller.acquiring import USED, residual
 from maci.controller.events import dump, parse
@@ -52,10 +52,10 @@ from maci.seating.table import Table
 async def turn(want: Want, call: Call[Turn], purse: Purse) -> Input:
     """Ask an agent for its turn."""
 
-    async def make() -> TurnTaken:
+    async def make() -> Callable[[Usage], TurnTaken]:
         taken = await call.make(purse)
         belief = {str(label): float(p) for label, p in taken.belief.items()}
-        return TurnTaken(round=want.round, agent=want.who, turn=replace(taken, belief=belief))
+        return lambda cost: TurnTaken(round=want.round, agent=want.who, turn=replace(taken, belief=belief, usage=cost))
 
     return await _made(want, make, purse)
 
@@ -63,18 +63,41 @@ async def turn(want: Want, call: Call[Turn], purse: Purse) -> Input:
 async def score(want: Want, call: Call[CritScore], purse: Purse) -> Input:
     """Ask a judge to score an argument."""
 
-    async def make() -> Scored:
+    async def make() -> Callable[[Usage], Scored]:
         given = await call.make(purse)
         if not isinstance(given, CritScore):
             raise InputError(f"score() gave {type(given).__name__}, not a CritScore")
-        return Scored(round=want.round, argument=want.argument, slot=want.who, score=given)
+        return lambda cost: Scored(round=want.round, argument=want.argument, slot=want.who, score=given, usage=cost)
 
     return await _made(want, make, purse)
 
 
+async def scores(group: Sequence[Want], call: Call[Sequence[CritScore]], purse: Purse) -> tuple[Input, ...]:
+    """Ask a judge to score several arguments at once; what that cost is counted with the first of them."""
+    first, rest, given = group[0], group[1:], list[CritScore]()
+
+    async def make() -> Callable[[Usage], Scored]:
+        given.extend(await call.make(purse))
+        if len(given) != len(group) or not all(isinstance(each, CritScore) for each in given):
+            raise InputError(f"{len(given)} scores were given for {len(group)} arguments, or not all are a CritScore")
+        for want, each in zip(group, given, strict=True):
+            recordable(Scored(round=want.round, argument=want.argument, slot=want.who, score=each))
+        return lambda cost: Scored(
+            round=first.round, argument=first.argument, slot=first.who, score=given[0], usage=cost
+        )
+
+    reply = await _made(first, make, purse)
+    if isinstance(reply, Scored):
+        others = zip(rest, given[1:], strict=True)
+        return reply, *(replace(reply, argument=want.argument, score=score, usage=Usage()) for want, score in others)
+    if isinstance(reply, JudgeAbstention):
+        return reply, *(replace(reply, argument=want.argument, usage=Usage()) for want in rest)
+    return (reply,)
+
+
 async def _made(
     want: Want,
-    make: Callable[[], Awaitable[TurnTaken | Scored | Acquired | Compared | Recommended]],
+    make: Callable[[], Awaitable[Callable[[Usage], Input]]],
     purse: Purse,
     failed: Callable[[Want, BaseException, Usage], Input] | None = None,
 ) -> Input:
@@ -82,10 +105,7 @@ async def _made(
     began = monotonic()
     try:
         reply = await make()
-        cost = _cost(purse, began)
-        if isinstance(reply, TurnTaken):
-            return recordable(replace(reply, turn=replace(reply.turn, usage=cost)))
-        return recordable(replace(reply, usage=cost))
+        return recordable(reply(_cost(purse, began)))
     except (Exception, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
@@ -93,14 +113,15 @@ async def _made(
         return (failed or failure)(want, error, _cost(purse, began))
 
 
-async def compare(pair: tuple[str, str], want: Want, call: Call[Comparison], purse: Purse) -> Input:
+async def compare(pair: tuple[str, str], want: Want, call: Call[NameComparison], purse: Purse) -> Input:
     """Ask whether two names are one outcome; without an answer they stay apart."""
 
-    async def make() -> Compared:
+    async def make() -> Callable[[Usage], Compared]:
         found = await call.make(purse)
         first, second = pair
-        return Compared(
+        return lambda cost: Compared(
             round=want.round, first=first, second=second, relation=found.kind, by=want.who, raw=found.raw, prompt=found.prompt,
+            usage=cost,
         )  # fmt: skip
 
     def failed(want: Want, error: BaseException, cost: Usage) -> Input:
@@ -117,9 +138,11 @@ def uncompared(pair: tuple[str, str], want: Want, why: str, usage: Usage = Usage
 async def recommend(want: Want, call: Call[Draft], purse: Purse) -> Input:
     """Ask for the recommendation; without one the template stands in."""
 
-    async def make() -> Recommended:
+    async def make() -> Callable[[Usage], Recommended]:
         draft = await call.make(purse)
-        return Recommended(round=want.round, by=want.who, sentences=draft.sentences, raw=draft.raw, prompt=draft.prompt)
+        return lambda cost: Recommended(
+            round=want.round, by=want.who, sentences=draft.sentences, raw=draft.raw, prompt=draft.prompt, usage=cost
+        )
 
     def failed(want: Want, error: BaseException, cost: Usage) -> Input:
         return unwritten(want, said(error), cost)
@@ -165,7 +188,7 @@ async def acquire(table: Table, want: Want, state: State, item: Item, call: Call
     source, encoder = table.source, table.encoder
     assert source is not None
 
-    async def make() -> Acquired:
+    async def make() -> Callable[[Usage], Acquired]:
         reply = await call.make(purse)
         if reply.read and table.interpreter is not None and not reply.spans and item.kind != "retrieval":
             reply = await _interpreted(table.interpreter, state, item, reply, purse)
@@ -173,11 +196,12 @@ async def acquire(table: Table, want: Want, state: State, item: Item, call: Call
         reply = checked(item, reply, encoder, before)
         spans = _marked(_spans_of(item, reply), state)
         rows = encoder.encode([span.text for span in spans]) if spans else ()
-        return Acquired(
+        return lambda cost: Acquired(
             round=want.round,
             item=item.id,
             verdict=reply.verdict,
             text=reply.text,
+            usage=cost,
             spans=spans,
             vectors={span.id: pack(row) for span, row in zip(spans, rows, strict=True)},
             source=source.name,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from maci.controller.decisions import Finished
+from maci.controller.ending import FORCE_IT
 from maci.controller.events import Event
 from maci.errors import InputError
 from maci.render.markup import document, el
@@ -62,6 +63,8 @@ class DebateResult:
     def withheld(self) -> str:
         """Why there is no answer; empty where there is one."""
         look = self._look
+        if look.withheld and self.finished.unfit:
+            return look.withheld + FORCE_IT.replace("add `--force`", 'pass `settings={"answer.force": True}`')
         return look.withheld or ("" if look.answer is not None else self.finished.detail)
 
     @property
@@ -121,6 +124,8 @@ class DebateResult:
         """Flat rows for ``pandas.DataFrame(…)`` or ``polars.DataFrame(…)``: one for each argument, or for each closed round."""
         if of == "rounds":
             return [_round_row(number, self.story) for number in range(len(self.story.closed))]
+        if of != "arguments":
+            raise InputError(f"rows of {of!r:.40}: choose arguments or rounds")
         return [_argument_row(item) for item in self.story.said.values()]
 
     def _repr_html_(self) -> str:

@@ -10,7 +10,7 @@ The index folder has spans and files in SQLite, with room beside them for a retr
     FOLDER/bm25/               the lexical index            (maci.evidence.lexical)
     FOLDER/embeddings.sqlite   embeddings by content        (maci.evidence.retrieve)
 
-Each file is one transaction: an interrupted update loses nothing and the next one goes on from there.
+Each file is one transaction: an interrupted update loses nothing and the next one continues from there.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pathlib import Path
 from maci.errors import EvidenceError
 from maci.evidence.documents import SUFFIXES, ReadOptions, Unreadable, read_document
 from maci.evidence.span import Span
+from maci.files.parse import check_name
 from maci.files.sqlite import SqliteFile
 
 _PASSED_OVER = frozenset({"__pycache__", "node_modules"})
@@ -178,6 +179,7 @@ def update_index(
 
 def is_index(path: Path) -> bool:
     """Whether a folder is an index that :func:`update_index` made."""
+    check_name(path)
     return (path / "index.sqlite").is_file()
 
 
@@ -188,9 +190,12 @@ def find_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, str]]:
     """
     seen: set[Path] = set()
     for named in map(Path, paths):
+        check_name(named)
         root = named.resolve()
         if not root.exists():
             raise EvidenceError(f"evidence path {str(named)!r} does not exist: name a file or folder")
+        if not (root.is_file() or root.is_dir()):
+            raise EvidenceError(f"evidence path {str(named)!r} is a pipe or a device: name a file or folder")
         for path in sorted(_walk(root)) if root.is_dir() else [root]:
             if path not in seen:
                 seen.add(path)

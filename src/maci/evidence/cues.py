@@ -25,11 +25,12 @@ NOT = "(?:not|never|no longer|cannot|[a-z]+n't)"
 _NO = "(?:no|not any|without(?: any| a)?|nor any|never any|little or no|zero)"
 _SO = r"(?:(?:yet|been|be|being|get|getting|got|have|has|had|all|quite|ever|even|any|a|an|the|to|of|so|at|by|\w+ly) ){0,3}"
 """What may stand between *not* and its word."""
+_WHOSE = "the|an?|its|his|her|their|some|any|all"
 _SEEN = (
     "seen|found|present|noted|noticed|detected|observed|identified|reported|evident|apparent|(?:vis|aud|palp|detect|notice|discern|"
     "percept|measur|observ|recogni[sz])[ai]ble|demonstrated|recorded|appreciated|elicited|there|felt|heard|documented|received|"
     "given|made|used|taken|applied|included|provided|available|allowed|permitted|supplied|fitted|installed|attached|enclosed|"
-    "issued|delivered|filed|an? (?:issue|problem|factor|feature|concern)|the case|on (?:file|record|the list)|involved|"
+    "issued|delivered|filed|expected(?! to)|an? (?:issue|problem|factor|feature|concern)|the case|on (?:file|record|the list)|involved|"
     "to be (?:seen|found)"
 )  # fmt: skip
 _HAPPEN = (
@@ -136,11 +137,11 @@ CUES: tuple[tuple[Kind, Side, re.Pattern[str]], ...] = (
         (?<!with the )(?<!with his )(?<!with her )(?:{KIN})(?:'s)?(?=:| (?:[\w']+ ){{0,4}}?(?:{_HAVING})\b)
     """)),  # conditions, advice, risk, other people
     ("not", "before", _pattern(rf"""
-        nil / none(?! of| since| in the| now| for) / {BE} {_SO}(?:{_LACKING})(?! (?:for|of|from|to)\b)
-        (?:{_LACKING})(?= ?(?:$|[.,;)]|(?:in|on|at|by|since|today|throughout|again|and|but|or|though)\b))
+        nil / none(?! of| since| in the (?:last|past|first|next)| now| for) / {BE} {_SO}(?:{_LACKING})(?! (?:for|of|from|to|{_WHOSE})\b)
+        (?:{_LACKING})(?= ?(?:$|[.,;)]|(?:in|on|at|by|since|today|throughout|again|and|but|or|though|once|twice|\w+ times)\b))
         {BE} {_SO}(?:{_EXCLUDED})
         (?:{_EXCLUDED}|denied)(?= ?(?:$|[.,;)]|(?:by|as|on|in|with|after|at|from|and|but)\b))
-        {BE} {_SO}(?:{_UNDONE}|off|over|blank|refused|zero)(?! \d) / (?:{_UNDONE})(?= ?(?:$|[.,;]))
+        {BE} {_SO}(?:{_UNDONE}|off|over|blank|refused|zero|lost)(?! \d) / (?:{_UNDONE})(?= ?(?:$|[.,;]))
         (?:has |have |had |is |are |was |were )?{_SO}(?:{_OVER})
     """)),
     ("not", "behind", _pattern(r"""
@@ -174,7 +175,7 @@ VALUE = re.compile(
     r"|(?P<mark>\s?\((?:-|neg|negative|absent|none|nil)\)|(?:-free\b| free(?= ?(?:$|[.,;)])))| neg\b| -ve\b)"
 )
 """Cues joined to the word before them: *fever: absent*, *alarms | 0*, *gluten-free*."""
-ENDS = _pattern(r"""
+ENDS = _pattern(rf"""
     but / however / although / though / (?<!not )(?<!n't )(?<!as )yet(?! to|[.,;]|$) / whereas / while / nevertheless / nonetheless
     despite / because / since / due to / secondary to / then / so / therefore / hence / thus / instead(?! of) / only / to speak of
     which / who / when / where / until / after / (?<!not )once / (?<=told )about / (?<=informed )of / (?<=aware )of
@@ -184,14 +185,23 @@ ENDS = _pattern(r"""
     and (?:has|had|have|is|was|are|were|does|did|reports|shows|showed|develops|developed)
     and (?:now|also|there|only|then|still|instead|often|always|sometimes)
     and (?:the|a|an|this|that|these|she|he|it|they|we|you|i|his|her|my|its|their|our)
+    and (?:\w+ed|cut|paid|took|gave|made|sold|bought|left|went|saw|told|put|kept|sent)(?= (?:\d+|{_WHOSE}|up|off)\b)
 """)
 """Where a clause ends."""
 EXCEPT = _pattern(r"""
     except(?: for| that)? / apart from / aside from / other than / besides / save for / but for / bar / barring
     with the exception of / excepting / all but
 """)
+DETAIL = re.compile(r" (?:from|in|on|at|under|during|over|behind|when|with)\b")
+"""Behind *except*: the exception is a detail of what is denied."""
 LEADING = re.compile(rf"(?:without|besides|in the absence of|despite)\b|{EXCEPT.pattern}")
 """A phrase at the beginning of a sentence that its comma ends."""
+CONDITION = re.compile(
+    r"(?:without|in the absence of|despite) (?:\w+ ){1,3}?"
+    r"(?<!\bof )(?<!\bin )(?<!\bfrom )(?<!\bto )(?<!\bfor )(?<!\bby )(?<!\bwith )(?<!\bat )(?<!\bon )"
+    r"(?=(?:the|he|she|they|it|we|i|this|his|her|its)\b)(?![^.;]*\bwould\b)"
+)
+"""The same without a comma: *without treatment the fever lasted nine days*."""
 VERB = re.compile(
     r"\b(?:has|had|have|is|was|are|were|reports|developed|complains|presents|shows|showed|remains|continues|appears|began|"
     r"started|persists?|"
@@ -201,7 +211,9 @@ STOPS = re.compile(r"[.;:!?()\[\]|]|,? [-\u2013\u2014] |(?<==)[^\s=]+\s")
 LIST = re.compile(r",\s*(?:(?:or|nor|and)\s+)?")
 ANEW = re.compile(
     r"\d|\w+ed (?:x?\d|up|down|out|at|on|since|for|twice|the|a|his|her)\b|"
-    r"(?:no|not|without|denie[sd]|never|zero|negative|positive|with|just|mild|some)\b"
+    r"(?:no|not|without|denie[sd]|never|zero|negative|positive|with|just|mild|some)\b|"
+    r"(?:good|bad|severe|high|low|strong|marked|much|many|several|normal|constant|persistent)\b(?![^.;]*\b(?:or|nor)\b)|"
+    r"\w+s (?:\w+ly|well)\b|(?:\w+ ){1,2}(?:not|never) \w+ed\b"
 )
 """What begins another statement within a list."""
 STATED = re.compile(r"\b(?:yes|no|none|nil|present|absent|positive|negative|pos|neg|intact|normal|ok)\s*$")
@@ -210,6 +222,14 @@ ELLIPSIS = re.compile(
     r"was|were|is|are|has|have|had|been|did|does|do|could|can)\W+)*"
 )
 """A clause without a subject of its own: its cue speaks for the clause before."""
+PLACE = re.compile(
+    r" (?:here|there|elsewhere|(?:in|on|at) (?:the|his|her|its|their|my|our)\b(?! (?:last|past|first|next)\b))"
+)
+"""Behind *none*: what is denied is denied of this place alone."""
+LEFT_OUT = re.compile(
+    r"\b(?:(?:do|does|did|is|are|was|were|has|have|had|can|could|will|would) not|[a-z]+n't|cannot)(?= ?(?:$|[.,;]))"
+)
+"""A *not* whose verb is left out."""
 HEDGE = re.compile(r"suspect|possib|potential|alleg|suppos|presum|rumou?r|fear|likely|forecast|predicted|anticipated")
 """Gives way to a denial that follows: *the suspected leak was not found*."""
 WHOLE = re.compile(
@@ -228,7 +248,7 @@ CONTRARY = (
 )
 """What would have been, had it been otherwise: it was not."""
 ABILITY = re.compile(
-    r"(?:cannot|can't|could not|couldn't|unable|inability|not (?:be )?able|stop|almost|nearly|lack|lost|too \w+ to|fail)"
+    r"(?:cannot|can't|could not|couldn't|unable|inability|not (?:be )?able|stop|almost|nearly|lack|(?:\w+ )?lost|too \w+ to|fail)"
 )
 """Cues of what somebody cannot do or has lost, which is a complaint and no denial."""
 IN_ORDER = _pattern(r"""

@@ -3,10 +3,11 @@
 One file → spans. What cannot be read raises :class:`Unreadable` with the reason and what to do about it.
 
 ==========================  ================================================================================
-.txt .md .log               packed into pieces of 60–120 words, read as a stream
+.txt .md                    packed into pieces of 60–120 words, read as a stream
+.log                        likewise, in whole lines; so is any text whose lines mostly begin with a time stamp
 .html                       the visible text, likewise
 .jsonl .csv .tsv            a span per row (long rows are packed too): text, optionally label and source
-.json                       the same for the objects of a list, which may be the value of one key
+.json                       the same for the objects of a list, which may be the value of one key; another object is one text
 .pdf                        the text layer page by page (extra ``pdf``)
 ==========================  ================================================================================
 
@@ -28,13 +29,15 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from maci.errors import InputError, install
-from maci.evidence.span import Span, given_source, sentences
+from maci.evidence.span import Span, given_source, is_log, lines_of, sentences
 from maci.files.bounds import Beyond
 from maci.files.parse import parse, short_lines
 from maci.files.worker import ask
 
 _BLOCK = 1 << 16
 _LONGEST_FIELD = 16 << 20
+_LOGGED = ("message", "msg")
+"""Where entries of structured logs say what happened."""
 _BOMS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -125,7 +128,8 @@ def _spans(pieces: Iterable[tuple[int, str]], source: str, label: str | None = N
 
 def _read_text(file: _Document) -> Iterator[Span]:
     with _open_text(file.path) as stream:
-        yield from _spans(stream_chunks(iter(lambda: stream.read(_BLOCK), "")), file.source)
+        lines = file.path.suffix.lower() == ".log"
+        yield from _spans(stream_chunks(iter(lambda: stream.read(_BLOCK), ""), lines=lines), file.source)
 
 
 def _read_html(file: _Document) -> Iterator[Span]:
@@ -162,10 +166,32 @@ def _read_json(file: _Document) -> Iterator[Span]:
             found = parse(stream.read(), "JSON", file.source)
         except InputError as error:
             raise Unreadable(str(error)) from error
-    lists = [value for value in found.values() if isinstance(value, list)] if isinstance(found, dict) else []
+    lists = [
+        value
+        for value in (found.values() if isinstance(found, dict) else ())
+        if isinstance(value, list) and (len(found) == 1 or any(isinstance(each, dict) for each in value))
+    ]
     rows = lists[0] if len(lists) == 1 else found if isinstance(found, list) else [found]
     known = [(n, row if isinstance(row, dict) else {"text": row}) for n, row in enumerate(rows, 1)]
+    if isinstance(found, dict) and not any(_text(row, file.options) for _, row in known):
+        known = [(1, {"text": "\n".join(_lines(found))})]  # not a table but one record, such as the reply of a service
     yield from _read_rows(known, file)
+
+
+def _lines(value: object, name: str = "") -> Iterator[str]:
+    """A value of JSON as lines with the names that lead to each entry.
+
+    >>> list(_lines({"pod": {"name": "api-7", "restarts": 3}, "events": ["OOMKilled"]}))
+    ['pod name: api-7', 'pod restarts: 3', 'events: OOMKilled']
+    """
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _lines(each, f"{name} {key}".strip())
+    elif isinstance(value, list):
+        for each in value:
+            yield from _lines(each, name)
+    elif value is not None and str(value).strip():
+        yield f"{name}: {value}" if name else str(value)
 
 
 def _read_csv(file: _Document) -> Iterator[Span]:
@@ -197,11 +223,8 @@ def _read_rows(rows: Iterable[tuple[int, Mapping[str, object]]], file: _Document
     used = without = 0
     columns: list[str] = []
     for number, row in rows:
-        found = _column(row, options.text_columns)
-        if found is None and len(row) == 1:
-            found = next(iter(row))
-        text = row.get(found) if found is not None else None
-        if not isinstance(text, str) or not text.strip():
+        text = _text(row, options)
+        if text is None:
             without += 1
             columns = columns or [str(name) for name in row]
             continue
@@ -215,6 +238,18 @@ def _read_rows(rows: Iterable[tuple[int, Mapping[str, object]]], file: _Document
         )
     if without:
         file.note(f"{without} rows have no text and were left out")
+
+
+def _text(row: Mapping[str, object], options: ReadOptions) -> str | None:
+    """The text of a row: its column, its only value, or all of an entry of a log, for its time and level count too."""
+    found = _column(row, options.text_columns)
+    if found is None and len(row) == 1:
+        found = next(iter(row))
+    text = row.get(found) if found is not None else None
+    if found is None and _column(row, _LOGGED) is not None:
+        known = {_column(row, options.label_columns), _column(row, options.source_columns)}
+        text = ", ".join(_lines({name: value for name, value in row.items() if name not in known}))
+    return text if isinstance(text, str) and text.strip() else None
 
 
 def _column(row: Mapping[str, object], names: Iterable[str]) -> str | None:
@@ -283,14 +318,14 @@ def words(text: str) -> int:
     return max(len(text.split()), len(text) // _LETTERS_PER_WORD)
 
 
-def chunks(text: str, *, least: int = LEAST, most: int = MOST) -> Iterator[tuple[int, str]]:
-    r"""Pieces of a text with their positions.
+def chunks(text: str, *, least: int = LEAST, most: int = MOST, lines: bool = False) -> Iterator[tuple[int, str]]:
+    r"""Pieces of a text with their positions; of ``lines``, as of a log, whole lines.
 
     >>> list(chunks("One two. Three four.\n\nFive six.", least=2, most=4))
     [(0, 'One two. Three four.'), (22, 'Five six.')]
     """
     start = end = size = 0
-    for first, last, new_paragraph in _sentences(text, most):
+    for first, last, new_paragraph in _sentences(text, most, lines):
         length = words(text[first:last])
         if size and (size + length > most or (new_paragraph and size >= least)):
             yield start, text[start:end]
@@ -302,24 +337,25 @@ def chunks(text: str, *, least: int = LEAST, most: int = MOST) -> Iterator[tuple
         yield start, text[start:end]
 
 
-def stream_chunks(blocks: Iterable[str]) -> Iterator[tuple[int, str]]:
+def stream_chunks(blocks: Iterable[str], *, lines: bool = False) -> Iterator[tuple[int, str]]:
     """:func:`chunks` over text that arrives in blocks and is never held as a whole."""
     held, offset = "", 0
     for block in blocks:
         held += block
         if len(held) >= _HELD:
             cut = _last_break(held)
-            yield from ((offset + start, piece) for start, piece in chunks(held[:cut]))
+            yield from ((offset + start, piece) for start, piece in chunks(held[:cut], lines=lines))
             held, offset = held[cut:], offset + cut
-    yield from ((offset + start, piece) for start, piece in chunks(held))
+    yield from ((offset + start, piece) for start, piece in chunks(held, lines=lines))
 
 
-def _sentences(text: str, most: int) -> Iterator[tuple[int, int, bool]]:
-    """(start, end, opens a paragraph) of each sentence; one that is too long is cut between words."""
+def _sentences(text: str, most: int, lines: bool) -> Iterator[tuple[int, int, bool]]:
+    """(start, end, opens a paragraph) of each sentence, or line of a log; one that is too long is cut between words."""
     starts = [0, *(match.end() for match in _PARAGRAPH.finditer(text)), len(text)]
     for begin, stop in itertools.pairwise(starts):
         opens = True
-        for at, sentence in sentences(text[begin:stop]):
+        paragraph = text[begin:stop]
+        for at, sentence in lines_of(paragraph) if lines or is_log(paragraph) else sentences(paragraph):
             for first, last in _fitting(sentence, most):
                 yield begin + at + first, begin + at + last, opens
                 opens = False

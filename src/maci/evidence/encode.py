@@ -11,13 +11,7 @@ name                   encoder
 ``module:attribute``   your own: a function from a list of texts to vectors, or an object with name and encode
 =====================  ======================================================================================
 
-:class:`WordLlamaEncoder`, the light one, takes the mean of static token vectors (WordLlama, 256 dimensions):
-
-    φ(text) = v / ‖v‖,   v = mean over tokens of table[token]
-
-Word order plays no part, so it is fast and never needs a GPU, a download or a second thread.
-
-:class:`~maci.evidence.onnx.OnnxEncoder` has the ones that onnxruntime computes (MiniLM, arctic).
+:mod:`maci.evidence.shipped` has the first four.
 
 :class:`SentenceTransformerEncoder` and :class:`FunctionEncoder` are for what MACI does not ship: other models and the user's own code.
 
@@ -32,19 +26,16 @@ task share most of their embedding; without that share, a cosine says how well t
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
-import logging
-import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maci.config import plugins
 from maci.errors import ConfigError, EnvironmentError_, ModelError, said
 from maci.llm.offline import is_offline
 
@@ -63,6 +54,19 @@ def unit(rows: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     result: NDArray[np.float32] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
     return result
+
+
+def cosines(rows: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The cosine of each row with each of the others, all of length 1.
+
+    In one thread: OpenBLAS wakes others for it, which then wait in a busy loop a hundred times longer than the product of a
+    debate's few rows takes.
+
+    >>> cosines(unit(np.eye(2)), unit(np.array([[3.0, 4.0]]))).round(1).tolist()
+    [[0.6000000238418579], [0.800000011920929]]
+    """
+    found: NDArray[np.float32] = np.einsum("ik,jk->ij", rows, others)
+    return found
 
 
 class Encoder(Protocol):
@@ -106,12 +110,13 @@ def load_encoder(name: str = "wordllama", *, offline: bool = False) -> Encoder:
 
 
 def _load(name: str, *, offline: bool) -> Encoder:
-    if name == "wordllama":
-        return WordLlamaEncoder()
     if name in SHIPPED:
-        from maci.evidence.onnx import OnnxEncoder
+        from maci.evidence import shipped
 
-        return OnnxEncoder(name, offline=offline)
+        return shipped.WordLlamaEncoder() if name == "wordllama" else shipped.OnnxEncoder(name, offline=offline)
+    if (made := plugins.load("encoders", name)) is not None:
+        found: Encoder = made()
+        return found
     scheme, _, rest = name.partition(":")
     if scheme == "st" and rest:
         return SentenceTransformerEncoder(rest, offline=offline or is_offline())
@@ -120,52 +125,6 @@ def _load(name: str, *, offline: bool) -> Encoder:
     raise ConfigError(
         f"encoder {name!r} is not known: use wordllama, minilm, minilm-last, arctic, st:MODEL or module:function"
     )
-
-
-class WordLlamaEncoder:
-    """WordLlama's bundled table: its own package folder is its cache and downloads are off."""
-
-    def __init__(self) -> None:
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        try:
-            with _quiet_root_logger():
-                wordllama: Any = importlib.import_module("wordllama")
-                model = wordllama.WordLlama.load(
-                    config="l2_supercat",
-                    dim=256,
-                    cache_dir=Path(wordllama.__file__).parent,
-                    disable_download=True,
-                )
-            version = importlib.metadata.version("wordllama")
-        except (ImportError, OSError) as error:
-            raise ModelError(
-                f"the encoder 'wordllama' cannot be loaded ({error}): run `pip install --force-reinstall wordllama`"
-            ) from error
-        self.name = f"wordllama-l2-supercat-256/{'.'.join(version.split('.')[:2])}"
-        self._table: NDArray[np.float32] = model.embedding
-        self._tokenizer = model.tokenizer
-        self._tokenizer.no_padding()
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit row per text. A row depends on its own text only, to the last bit."""
-        rows = np.zeros((len(texts), self._table.shape[1]), dtype=np.float32)
-        last = len(self._table) - 1
-        for row, encoding in enumerate(self._tokenizer.encode_batch(list(texts), add_special_tokens=False)):
-            if encoding.ids and texts[row].strip():
-                self._table[np.minimum(encoding.ids, last)].mean(axis=0, out=rows[row])
-        return unit(rows)
-
-
-@contextmanager
-def _quiet_root_logger() -> Iterator[None]:
-    """Importing wordllama configures the root logger of the whole process; put it back as it was."""
-    root = logging.getLogger()
-    level, handlers = root.level, root.handlers[:]
-    try:
-        yield
-    finally:
-        root.setLevel(level)
-        root.handlers[:] = handlers
 
 
 class SentenceTransformerEncoder:

@@ -18,7 +18,8 @@ from maci.evidence.negation import TOKEN, Reach, Scopes, scopes, sentences
 _VERBAL = re.compile(
     r"not|never|[a-z]+n't|cannot|could not|lack\w*(?: of)?|fail\w*(?: to)?|unable to|stopped|ceased|no longer|instead of|"
     r"rather than|declin\w+|"
-    r"refuse\w*|unlikely.*|lost|(?:almost|nearly|narrowly|far from|anything but|.* to|.* from)|(?:miss|avoid|escap|forg)\w+|quit|"
+    r"refuse\w*|unlikely.*|(?:.* )?lost|(?:almost|nearly|narrowly|far from|anything but|.* to|.* from)|quit|"
+    r"(?:miss|avoid|escap|forg)\w+|"
     r"g[ai]ven? up|discontinued|withdrew|cancel\w+|revoked|rescinded|scrapped|abandoned|"
     r".*\b(?:delet|remov|stop|end|cur|eradicat|eliminat)\w*|"
     r"prohibits|forbids|bans|exclud\w+|(?:nobody|no one|nothing|no-one).*|"
@@ -39,6 +40,8 @@ _FINITE = re.compile(
     r"has|had|have|is|was|are|were|gets?|got|came|comes|becomes?|became|feels?|felt|developed|develops|noticed|notices?|appeared|appears|"
     r"began|begins|started|starts|reports|reported|complains|shows|showed|remains|brings|causes|followed|follows"
 )
+_SEEING = re.compile(r"seen|found|noted|noticed|detected|observed|reported|recorded|present|visible|evident")
+"""Behind what is denied, how it would have been known: *no parasites seen*."""
 _LONG = 5
 """Words of a phrase at most: what is further from the cue than that is no longer denied."""
 _PARTS = re.compile(r"[,;:]| (?:and|but) ")
@@ -63,6 +66,8 @@ class Affirmed(NamedTuple):
     sentences: tuple[str, ...]
     denied: float
     """The share of its words that went."""
+    clauses: tuple[str, ...] = ()
+    """Its clauses that neither deny nor stand in a sentence that says that something is in order."""
 
     def doubtless(self) -> str:
         """What is left without the sentences that say that something is in order, too."""
@@ -75,7 +80,7 @@ def affirmed(text: str) -> Affirmed:
     >>> affirmed("The lamp is not broken, the fuse is not blown and the switch clicks. High fever, chills, no rash.").sentences
     ('High fever, chills',)
     """
-    kept, words = list[str](), 0
+    kept, plain, words = list[str](), list[str](), 0
     for sentence in sentences(text):
         found, parts = scopes(sentence), [0, *(match.start() for match in _PARTS.finditer(sentence)), len(sentence)]
         denials = [
@@ -86,14 +91,14 @@ def affirmed(text: str) -> Affirmed:
         clauses = [(start, end) for start, end in pairwise(parts) if terms(sentence[start:end])]
         denying = [any(start <= where < end for where in denials) for start, end in clauses]
         words += len(terms(sentence))
+        left = [sentence[slice(*clause)] for clause, no in zip(clauses, denying, strict=True) if not no]
+        plain += left if not cues.IN_ORDER.search(sentence.lower()) else []
         if not any(denying):
             kept.append(sentence)
         elif sum(denying) < len(clauses) / 2:
-            kept.append(
-                "".join(sentence[slice(*clause)] for clause, no in zip(clauses, denying, strict=True) if not no)
-            )
-    left = sum(len(terms(sentence)) for sentence in kept)
-    return Affirmed(tuple(kept), 1 - left / words if words else 0.0)
+            kept.append("".join(left))
+    rest = sum(len(terms(sentence)) for sentence in kept)
+    return Affirmed(tuple(kept), 1 - rest / words if words else 0.0, tuple(plain))
 
 
 @lru_cache(maxsize=8192)
@@ -147,12 +152,14 @@ def _denied(clauses: Scopes, reach: Reach) -> tuple[dict[str, None], list[tuple[
 
 def _phrase(words: list[str]) -> dict[str, None]:
     words = words[next((i for i, w in enumerate(words) if terms(w) and not _FINITE.fullmatch(w)), len(words)) :]
+    while len(words) > 1 and _SEEING.fullmatch(words[-1]):
+        words = words[:-1]
     return {" ".join(words): None} if words else {}
 
 
 def _plain(text: str, reach: Reach) -> bool:
     """Whether a cue says that something is not there, not that something is not done: *no rash*, but not *cannot sleep*."""
     cue, behind = text[slice(*reach.cue)], reach.cue[1]
-    if _VERBAL.fullmatch(cue) and not _HAVING.match(text, behind):
+    if cues.LEFT_OUT.match(text, reach.cue[0]) or (_VERBAL.fullmatch(cue) and not _HAVING.match(text, behind)):
         return False
     return reach.start < behind or not _FACULTY.match(text, behind)

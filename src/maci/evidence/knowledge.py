@@ -1,5 +1,6 @@
-"""The built-in knowledge: conditions with their presentation, and examples of tone. Written for this package from general
-facts; **not for medical use**.
+"""The built-in knowledge: conditions with their presentation, and examples of tone. **Not for medical use.**
+
+It was written for this package from general facts.
 """
 
 from __future__ import annotations

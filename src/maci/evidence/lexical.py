@@ -81,9 +81,19 @@ def terms(text: str) -> list[str]:
     return [term for word in _WORD.findall(text.casefold()) if (term := _term(word))]
 
 
+@functools.lru_cache(maxsize=4096)
+def term_set(text: str) -> frozenset[str]:
+    """The terms of a few words, in no order; those of phrases that come up again and again are kept."""
+    return frozenset(terms(text))
+
+
 @functools.lru_cache(maxsize=16384)
 def undone(term: str, word: str) -> bool:
-    """Whether a word of a text is a term of a feature with an ending or a beginning that denies it: *hairless*, *unpaid*."""
+    """Whether a word of a text is a term of a feature with an ending or a beginning that denies it: *hairless*, *unpaid*; or the
+    term is such a word, and the text has it without (*unsecured loan*: *the loan is secured*).
+    """
+    if term.startswith("un") and len(term) > 5 and not word.startswith("un"):
+        return akin(term[2:], word)
     if word.endswith("less") and not term.endswith("less"):
         return akin(term, word)
     rest = next(

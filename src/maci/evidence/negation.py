@@ -6,8 +6,10 @@ The words are in :mod:`maci.evidence.cues`; here are the rules.
 2. A *cue* speaks for words of its clause: those behind it (*no*, *denies*, *without*), those before it (*absent*, *was not seen*), or
    the whole clause (*may*, *was not tested*). Two denials of the same word undo each other (*not without pain*).
 3. *Not* is read together with the class of the word behind it: not + *seen* denies, not + *resolved* affirms, not + *tested* or
-   *ruled out* leaves open. Phrases that only look like a denial (*no change*, *not only*) say nothing.
-4. A feature that names the word of a cue is about that word: *not tested* leaves *malaria* open and denies *test for malaria*.
+   *ruled out* leaves open. Phrases that only look like a denial (*no change*, *not only*) say nothing. Without a word behind it (*the
+   hot water does not*), it denies what the clause before affirms.
+4. A feature that names the word of a cue is about that word: *not tested* leaves *malaria* open and denies *test for malaria*, *no
+   change in weight* leaves *weight* alone and denies *change in weight*.
 
 >>> polarity("No rash or fever, but has a cough.", "fever"), polarity("No rash or fever, but has a cough.", "cough")
 ('absent', 'present')
@@ -29,6 +31,10 @@ Polarity = Literal["present", "absent", "unknown"]
 
 TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['\u2019][^\W\d_]+)?|[^\w\s]")
 _SENTENCE = re.compile(r"(?<=[.!?])(?!(?<=\b[nN]o\.)\s+\d)\s+(?=[^a-z])|\n+")
+DENIES = re.compile(
+    r"\b(?:no|not|never|nothing|nowhere|nobody|without|lacks?|neither|cannot|(?:failed|unable|refused) to|[a-z]+n't|unpaid|unsigned)\b",
+    re.IGNORECASE,
+)
 _NOW = re.compile(r"\b(?:now|currently|today|at present|at the moment|any ?more|still)\b")
 _PAST = re.compile(
     r"\b(?:used to|formerly|previously|in the past|in childhood|as a child|years ago|"
@@ -43,8 +49,9 @@ _RELATIVE = re.compile(rf"\b(?:{cues.KIN})\b")
 _PREPOSITION = re.compile(r"\b(?:in|of|at|on|since|from|to|for|after|before|with|by|now|against|during|within|under)\b")
 _LIGHT = re.compile(r"^(?:mention|presence|signs?|evidence|history|use|occurrence|existence) of ")
 _DENYING = re.compile(r"^(?:no|without|absence of|lack of|not) (?=\w)")
-_ANSWER = re.compile(r"(?:(no|none|negative|denied)|(?:yes|positive))\W*", re.IGNORECASE)
+_ANSWER = re.compile(r"(?:(no|none|negative|denied)|(?:yes|positive))(?=\W*$|,)", re.IGNORECASE)
 _ORDER: tuple[Polarity, ...] = ("present", "absent", "unknown")
+_GRAVEST: tuple[Polarity, ...] = ("unknown", "absent", "present")
 
 
 class Reach(NamedTuple):
@@ -52,7 +59,7 @@ class Reach(NamedTuple):
 
     start: int
     end: int
-    kind: Literal["not", "open"]
+    kind: cues.Kind
     cue: tuple[int, int]
 
 
@@ -81,7 +88,9 @@ class Scopes(NamedTuple):
             cue = self.text[slice(*reach.cue)]
             if not any(akin(word, found) for found in terms(cue) for word in wanted):
                 reaches.append(reach)
-            elif (negated := re.match(rf"(?:{cues.BE} )?(?:{cues.NOT}|no|nor|neither)\b", cue)) is not None:
+            elif (
+                negated := re.match(rf"(?:{cues.BE} )?(?:{cues.NOT}|no|nor|neither|without|zero)\b", cue)
+            ) is not None:
                 start, end = self.around(reach.cue[0])
                 reaches.append(
                     Reach(start if reach.start < reach.cue[0] else reach.cue[0] + negated.end(), end, "not", reach.cue)
@@ -90,15 +99,29 @@ class Scopes(NamedTuple):
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, lines of a log and of a list apart; a question stays with its one-word answer."""
-    parts = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
+    """The sentences of a text, lines of a log and of a list apart; a question stays with its answer, yes or no."""
+    parts = [part.strip() for whole in _SENTENCE.split(text) for part in _pieces(whole) if part.strip()]
     joined: list[str] = []
     for part in parts:
-        if joined and joined[-1].endswith("?") and (answer := _ANSWER.fullmatch(part)):
-            joined[-1] = f"{joined[-1][:-1]}: {'no' if answer[1] else 'yes'}"
+        if joined and joined[-1].endswith("?") and (answer := _ANSWER.match(part)):
+            more = part[answer.end() :].rstrip() if part[answer.end() : answer.end() + 1] == "," else ""
+            joined[-1] = f"{joined[-1][:-1]}: {'no' if answer[1] else 'yes'}{more}"
         else:
             joined.append(part)
     return joined
+
+
+_LONGEST = 1000
+"""Characters of a sentence: what a cue reaches lies nearer, and the time it takes grows with the square of the length."""
+
+
+def _pieces(sentence: str) -> Iterator[str]:
+    """A sentence, or a text without full stops in pieces, cut between words."""
+    while len(sentence) > _LONGEST:
+        cut = sentence.rfind(" ", 1, _LONGEST) + 1 or _LONGEST
+        yield sentence[:cut]
+        sentence = sentence[cut:]
+    yield sentence
 
 
 @lru_cache(maxsize=8192)
@@ -118,7 +141,8 @@ def scopes(sentence: str) -> Scopes:
             if any(match.start() < end and start < match.end() for start, end in taken):
                 continue
             taken.append(match.span())
-            if kind == "nothing":
+            if kind == "nothing":  # it reaches no word but its own
+                found.append(Reach(match.end(), match.end(), kind, match.span()))
                 continue
             start, end = max(c for c in cuts if c <= match.start()), min(c for c in cuts if c >= match.end())
             if kind == "open" and text[end - 1 : end] == ":":  # a heading
@@ -129,9 +153,12 @@ def scopes(sentence: str) -> Scopes:
                 start = max(c for c in cuts if c < start)
             elif side == "before" and not re.match(cues.BE, match[0]):
                 start = max(start, _last_item(text, start, match.start()))
-            if match[0].endswith("none"):  # "none found" speaks for both sides
+            if match[0].endswith("none"):  # "none found" speaks for both sides, "none in the kitchen" for the kitchen
                 found.append(Reach(match.end(), end, kind, match.span()))
+                if cues.PLACE.match(text, match.end()):
+                    continue
             found.append(Reach(start, match.start() if side == "before" else end, kind, match.span()))
+    found += _left_out(text, cuts, found)
     found = [
         reach._replace(end=min([reach.end, *_next_item(text, reach, found)]))
         for reach in found
@@ -141,6 +168,16 @@ def scopes(sentence: str) -> Scopes:
     if cues.WHOLE.match(text):
         found.append(Reach(0, len(text), "open", (0, 0)))
     return Scopes(text, cuts, tuple(found))
+
+
+def _left_out(text: str, cuts: tuple[int, ...], found: list[Reach]) -> Iterator[Reach]:
+    """*The heating works, the hot water does not*: a verb left out is that of the clause before, unless a denial stands there."""
+    for match in cues.LEFT_OUT.finditer(text):
+        start = max(c for c in cuts if c <= match.start())
+        denied = any(reach.kind == "not" and reach.cue[0] < start for reach in found)
+        hedged = any(reach.kind == "open" and reach.start <= match.start() < reach.end for reach in found)
+        if start and not denied and not hedged:
+            yield Reach(start, match.start(), "not", match.span())
 
 
 def _next_item(text: str, reach: Reach, found: list[Reach]) -> Iterator[int]:
@@ -159,6 +196,8 @@ def _last_item(text: str, start: int, end: int) -> int:
 
 
 def _cuts(text: str) -> Iterator[int]:
+    if (condition := cues.CONDITION.match(text)) is not None:
+        yield condition.end()
     yield from (match.start() for match in cues.ENDS.finditer(text))
     yield from (match.start() if match[0][0] in ".;!?([" else match.end() for match in cues.STOPS.finditer(text))
     for match in cues.LIST.finditer(
@@ -227,16 +266,24 @@ _OTHER: dict[Polarity, Polarity] = {"present": "absent", "absent": "present"}
 def _mentions(clauses: Scopes, wanted: list[str], head: list[str]) -> Iterator[tuple[float, Polarity]]:
     """Every clause that has words of a feature: how many (its head counts for more), and what is said of them together."""
     by_clause: dict[tuple[int, int], dict[str, Polarity]] = {}
+    excepted = [
+        r
+        for r in clauses.reaches
+        if cues.EXCEPT.fullmatch(clauses.text, *r.cue) and cues.DETAIL.match(clauses.text, r.start)
+    ]
+    decided = dict[tuple[int, int], Polarity]()
     for match in TOKEN.finditer(clauses.text):
         for word in wanted:
             opposite = undone(word, match[0])
             if opposite or akin(word, match[0]):
                 kind = clauses.at(match.start())
+                if any(r.start <= match.start() < r.end for r in excepted):
+                    decided[clauses.around(match.start())] = kind  # *no bleeding except from the gums*
                 by_clause.setdefault(clauses.around(match.start()), {})[word] = (
                     _OTHER.get(kind, kind) if opposite else kind
                 )
     before: dict[str, Polarity] = {}
-    for (start, _), found in by_clause.items():
+    for (start, end), found in by_clause.items():
         if _IT.match(clauses.text, start):  # what *it* stands for
             found |= {word: "present" for word in head if word in before and word not in found}
         before = found
@@ -244,7 +291,20 @@ def _mentions(clauses: Scopes, wanted: list[str], head: list[str]) -> Iterator[t
             found.get(word) == "present" for word in head
         ):  # the rest is said in other clauses
             found = {word: kind for other in by_clause.values() for word, kind in other.items()} | found
-        yield (
-            len(found) + 2.5 * any(word in found for word in head),
-            next(kind for kind in ("unknown", "absent", "present") if kind in found.values()),
-        )
+        together = next(kind for kind in _GRAVEST if kind in found.values())
+        yield len(found) + 2.5 * any(word in found for word in head), decided.get((start, end), together)
+
+
+@lru_cache(maxsize=8192)
+def denies(text: str, claim: str, subject: str = "") -> bool:
+    """Whether a description of a subject denies everything of a claim that it mentions; it has much to say that the claim leaves out.
+
+    >>> denies("A cold brings a runny nose, without a rash.", "The rash points to a cold.", "cold")
+    True
+    """
+    if DENIES.search(claim):
+        return False
+    known = set(terms(subject))
+    words = (word for word in dict.fromkeys(terms(claim)) if len(word) > 2 and word not in known)
+    said = (kind for word in words if (kind := polarity(text, word)) is not None)
+    return next(said, None) == "absent" and all(kind == "absent" for kind in said)

@@ -8,7 +8,7 @@ spans, the query and the encoder alone: not on the order of the corpus, and ties
 
 Embeddings are kept on disk by content (:class:`CachedEncoder`): encoder name and SHA-256 of the text → float32 vector, in one SQLite
 file (write-ahead log) that any number of processes may share. A cache is never worth a failure: if the file cannot be used, encoding
-goes on in memory and one warning says so.
+continues in memory and one warning says so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from maci.errors import EnvironmentError_, EvidenceError, InputError
 from maci.evidence.corpus import Corpus
-from maci.evidence.encode import Encoder, as_query
+from maci.evidence.encode import Encoder, as_query, cosines
 from maci.evidence.lexical import Lexical, normal_text
 from maci.evidence.span import Span, estimate_tokens
 from maci.files.sqlite import SqliteFile
@@ -243,10 +243,9 @@ class Retriever:
         return np.sort(np.concatenate([above, np.flatnonzero(scores == least)[: wanted - len(above)]]))
 
     def _similarity(self, query: str, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        vector = self.encoder.encode([as_query(self.encoder, query)])[0]
-        cosine = (self._embed(rows)[rows] @ vector).astype(np.float64)
-        rounded: NDArray[np.float64] = np.round(np.clip(cosine, -1.0, 1.0), _ROUND)
-        return rounded
+        vector = self.encoder.encode([as_query(self.encoder, query)])
+        cosine = cosines(self._embed(rows)[rows], vector)[:, 0].astype(np.float64)
+        return np.asarray(np.round(np.clip(cosine, -1.0, 1.0), _ROUND), dtype=np.float64)
 
     def _embed(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """The matrix of vectors, those of ``rows`` filled in."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -26,6 +26,11 @@ from maci.cases.case import Case
 
 _SPACE = re.compile(r"\s+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n{2,}")
+_DATE = r"(?:\d{4}[-/.]\d\d[-/.]\d\d|\d{1,2}[-/. ](?:\d\d|[A-Z][a-z]{2})[-/. ]\d{2,4}|[A-Z][a-z]{2} +\d{1,2})"
+_STAMP = re.compile(rf"^[^\S\n]*[\[(<]?(?:{_DATE}(?:[T ,:]|, ))?\d\d:\d\d(?::\d\d|\b)", re.MULTILINE)
+"""A line that begins with a time, with or without a date: an entry of a log."""
+_LINE = re.compile(r"^.*\S", re.MULTILINE)
+_GAP = re.compile(r"\n(?:[^\S\n]*\n)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +66,54 @@ def span_id(text: str) -> str:
 
 
 def sentences(text: str) -> Iterator[tuple[int, str]]:
-    """Sentences of a text with their positions.
+    r"""Sentences of a text with their positions. Of a log, or a part of the text that is one: its entries.
 
     >>> list(sentences("High fever. Rash for 3.5 days."))
     [(0, 'High fever.'), (12, 'Rash for 3.5 days.')]
+    >>> list(sentences("21:25:15 slow... FROM coupons\n21:25:16 Timeout. Retry"))
+    [(0, '21:25:15 slow... FROM coupons'), (30, '21:25:16 Timeout. Retry')]
     """
+    whole = is_log(text)
+    if not whole and not any(is_log(block) for _, block in _blocks(text)):
+        yield from _between((m.span() for m in _SENTENCE_END.finditer(text)), text)
+        return
+    for start, block in _blocks(text):
+        stamps = [(m.start(), m.start()) for m in _STAMP.finditer(block)] if whole or is_log(block) else []
+        ends = stamps or [m.span() for m in _SENTENCE_END.finditer(block)]
+        yield from ((start + at, piece) for at, piece in _between(ends, block))
+
+
+def _between(cuts: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, str]]:
     start = 0
-    for cut in [*(m.span() for m in _SENTENCE_END.finditer(text)), (len(text), len(text))]:
+    for cut in [*cuts, (len(text), len(text))]:
         piece = text[start : cut[0]]
         if stripped := piece.strip():
             yield start + piece.index(stripped[0]), stripped
         start = cut[1]
+
+
+def _blocks(text: str) -> Iterator[tuple[int, str]]:
+    """What stands between blank lines; nothing of a text without a time stamp, which is not a log."""
+    return _between((m.span() for m in _GAP.finditer(text)), text) if _STAMP.search(text) else iter(())
+
+
+def is_log(text: str) -> bool:
+    r"""Whether most lines of a text begin with a time stamp; one line alone is no log.
+
+    >>> is_log("2026-11-18 21:25:15 GET /orders\n21:25:16 timeout. Retry"), is_log("Rent is due.\n10:30 is too late.")
+    (True, False)
+    """
+    stamps = sum(1 for _ in _STAMP.finditer(text))
+    return stamps > 1 and 2 * stamps > sum(1 for _ in _LINE.finditer(text))
+
+
+def lines_of(text: str) -> Iterator[tuple[int, str]]:
+    r"""The lines of a text that are not blank, with their positions.
+
+    >>> list(lines_of("One.\n\n  Two. Three."))
+    [(0, 'One.'), (8, 'Two. Three.')]
+    """
+    return _between((m.span() for m in re.finditer("\n", text)), text)
 
 
 def estimate_tokens(text: str) -> int:

@@ -112,7 +112,7 @@ def check_data(data: Any) -> None:
         if count > NODES:
             raise Beyond(f"has more than {NODES:,} values: split it")
         if isinstance(value, str):
-            _check_string(value)
+            check_string(value)
         elif isinstance(value, int):
             if not -_LONGEST < value < _LONGEST:
                 raise too_long()
@@ -122,7 +122,8 @@ def check_data(data: Any) -> None:
             left += ((part, depth + 1) for part in value)
 
 
-def _check_string(value: str) -> None:
+def check_string(value: str) -> None:
+    """Refuse half of a surrogate pair, which no file can hold."""
     try:
         value.encode()
     except UnicodeEncodeError as error:

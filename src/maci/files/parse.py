@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import codecs
 import datetime
+import errno
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,9 +37,21 @@ class _Bytes(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
+def check_name(path: Path) -> None:
+    """Refuse what cannot be the name of a file: one that is too long, or that the system has no letters for."""
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InputError(f"{str(path)[:60]}… is longer than the name of a file can be: correct it") from error
+    except ValueError as error:
+        raise InputError(f"{str(path)[:60]!r} cannot be the name of a file: correct it") from error
+
+
 @contextmanager
 def opened(path: Path, what: str = "") -> Iterator[BinaryIO]:
     """A regular file, open for reading: a pipe or a device could keep the program waiting for ever. ``what`` it is, for errors."""
+    check_name(path)
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise InputError(f"{path} is a pipe or a device, not a file: name a regular file")
     try:

@@ -22,6 +22,8 @@ Trouble = Literal["unwritable", "full", "locked", "damaged"]
 class SqliteFile:
     """One open file, with its write-ahead log; use it in a ``with`` statement. Any thread may use it."""
 
+    _db: sqlite3.Connection | None = None
+
     def __init__(
         self,
         path: Path,
@@ -50,7 +52,6 @@ class SqliteFile:
         }
         self._outdated = outdated
         self._lock = threading.RLock()
-        self._db: sqlite3.Connection | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=LOCKED, isolation_level=None, check_same_thread=False)
@@ -116,14 +117,21 @@ class SqliteFile:
             self.do("COMMIT")
 
     def broken(self, error: Exception) -> MaciError:
-        """What went wrong, and what to do."""
-        return self._error(f"{self.name} cannot be used ({error}): {self._steps[trouble(error)]}")
+        """What went wrong, and what to do; only where the file itself is damaged is it the fault of the file."""
+        found = trouble(error)
+        said = f"{self.name} cannot be used ({error}): {self._steps[found]}"
+        own = self._error(said)
+        return own if found == "damaged" or isinstance(own, EnvironmentError_) else EnvironmentError_(said)
 
     def close(self) -> None:
         """Let go of the file."""
         if self._db is not None:
             self._db.close()
             self._db = None
+
+    def __del__(self) -> None:
+        """An encoder's cache lasts as long as the encoder: nobody closes it, and Python 3.13 warns of a connection left open."""
+        self.close()
 
     def __enter__(self) -> Self:
         return self

@@ -28,10 +28,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, Self, TypeVar
 
 from maci.errors import BudgetError, InputError, ModelError
-from maci.llm.usage import Bound, PaidFailure, Usage, dollars
+from maci.llm.usage import NOTHING, Bound, PaidFailure, Usage, dollars
 
 if TYPE_CHECKING:
     from maci.llm.model import Exchange
@@ -44,7 +44,7 @@ class Ledger:
     """Tokens and dollars spent and set aside under a ceiling; ``parent`` is the ceiling of the run it is part of."""
 
     reached: Literal["tokens", "usd"] | None = None
-    """What did not suffice, here or further up, once something did not."""
+    """What did not suffice, here or further up, once something that was needed did not fit."""
 
     def __init__(
         self,
@@ -63,12 +63,16 @@ class Ledger:
         usd = float("inf") if self.usd is None else self.usd - self.spent.usd - self.reserved.usd
         return Bound(tokens, usd)
 
-    def lacks(self, bound: Bound) -> Literal["tokens", "usd"] | None:
-        """Which resource a bound does not fit into, here or further up; ``None`` if it fits."""
+    def lacks(self, bound: Bound, *, optional: bool = False) -> Literal["tokens", "usd"] | None:
+        """Which resource a bound does not fit into, here or further up; ``None`` if it fits.
+
+        The ceiling is not ``reached`` where something ``optional`` does not fit.
+        """
         lacking = self._lacks(bound)
         if lacking is None and self.parent is not None:
-            lacking = self.parent.lacks(bound)
-        self.reached = lacking or self.reached
+            lacking = self.parent.lacks(bound, optional=optional)
+        if not optional:
+            self.reached = lacking or self.reached
         return lacking
 
     def _lacks(self, bound: Bound) -> Literal["tokens", "usd"] | None:
@@ -77,16 +81,18 @@ class Ledger:
             return "tokens"
         return "usd" if bound.usd > left.usd + 1e-12 else None
 
-    def reserve(self, bound: Bound) -> bool:
+    def reserve(self, bound: Bound, *, optional: bool = False) -> bool:
         """Set a bound aside, here and further up, if it fits; else nothing is set aside anywhere."""
-        if self.lacks(bound) is not None or not (self.parent is None or self.parent.reserve(bound)):
+        if self.lacks(bound, optional=optional) is not None:
+            return False
+        if self.parent is not None and not self.parent.reserve(bound, optional=optional):
             return False
         self.reserved = self.reserved.plus(bound)
         return True
 
-    async def grant(self, bound: Bound) -> bool:
+    async def grant(self, bound: Bound, *, optional: bool = False) -> bool:
         """Set more aside for a call that is under way, if it fits."""
-        return self.reserve(bound)
+        return self.reserve(bound, optional=optional)
 
     def refusal(self, bound: Bound) -> str:
         """Why a bound does not fit, in figures.
@@ -123,7 +129,7 @@ class Draw:
     """One attempt's share of a purse. Exactly one of the three is said of it; saying nothing (a cancelled attempt) forfeits it."""
 
     def __init__(self, purse: Purse, bound: Bound) -> None:
-        self._purse, self.bound, self._open = purse, bound, True
+        self._purse, self.bound, self.open = purse, bound, True
 
     def settle(self, usage: Usage) -> None:
         """The provider said what it cost."""
@@ -131,15 +137,15 @@ class Draw:
 
     def release(self) -> None:
         """It certainly cost nothing: refused before any work, or answered from the cache."""
-        self._close(Usage(), freed=self.bound)
+        self._close(NOTHING, freed=self.bound)
 
     def forfeit(self) -> None:
         """Nobody knows what it cost: all of it is counted."""
         self._close(Usage(prompt=self.bound.tokens, usd=self.bound.usd), freed=self.bound)
 
     def _close(self, usage: Usage, freed: Bound) -> None:
-        if self._open:
-            self._open = False
+        if self.open:
+            self.open = False
             self._purse._close(usage, freed)
 
 
@@ -148,7 +154,7 @@ class Purse:
 
     def __init__(self, granted: Bound, more: More | None = None, ledger: Ledger | None = None) -> None:
         """``more`` is asked for what a further attempt needs; on closing, ``ledger`` is told what was spent."""
-        self.granted, self.spent, self.used = granted, Usage(), False
+        self.granted, self.spent, self.used = granted, NOTHING, False
         self._more, self._ledger, self._drawn, self._asked = more, ledger, Bound(), Bound()
         self._out = self._asking = self._settled = 0
         """Draws of which nothing was said yet, those that ask for more, and those of which all is known."""
@@ -157,15 +163,16 @@ class Purse:
         self.exchanges: list[Exchange] = []
         """What was asked of models with it."""
 
-    async def draw(self, bound: Bound) -> Draw:
+    async def draw(self, bound: Bound, *, optional: bool = False) -> Draw:
         """Set ``bound`` aside for one attempt, asking for more where what is left does not do.
 
+        The call does without an ``optional`` one: where it is refused, no ceiling is reached.
         Raises :class:`~maci.errors.BudgetError` where it is not granted, also when no draw is out any more: then nothing may be sent.
         """
         self.used = True
         while any(short := self._short(bound)):
             settled = self._settled
-            if await self._granted(bound, short):
+            if await self._granted(bound, short, optional):
                 return self._draw(bound)
             if self._settled != settled:  # while this one asked: it may need less now
                 continue
@@ -189,7 +196,7 @@ class Purse:
         self._out += 1
         return Draw(self, bound)
 
-    async def _granted(self, bound: Bound, short: Bound) -> bool:
+    async def _granted(self, bound: Bound, short: Bound, optional: bool) -> bool:
         """Ask for what is short; while that is open, ``bound`` counts as drawn."""
         if self._more is None:
             return False
@@ -197,7 +204,7 @@ class Purse:
         self._asked = self._asked.plus(short)  # so that who asks meanwhile does not ask for this share as well
         granted, self._asking = False, self._asking + 1
         try:
-            granted = await self._more(short)
+            granted = await self._more(short, optional=optional)
         except BaseException:
             self._settled += 1
             raise
@@ -232,6 +239,8 @@ class Purse:
 
     def total(self) -> Usage:
         """What was spent; attempts that never said what they cost count in full."""
+        if not any(self._drawn):
+            return self.spent
         return self.spent + Usage(prompt=self._drawn.tokens, usd=max(0.0, self._drawn.usd))
 
     def close(self) -> None:
@@ -247,8 +256,10 @@ class Purse:
         self.close()
 
 
-More: TypeAlias = Callable[[Bound], Awaitable[bool]]
-"""Asks for more than was set aside; the answer says whether it was granted."""
+class More(Protocol):
+    """Asks for more than was set aside; the answer says whether it was granted. The call does without what is ``optional``."""
+
+    def __call__(self, bound: Bound, /, *, optional: bool) -> Awaitable[bool]: ...
 
 
 def spend(ledger: Ledger, bound: Bound, more: More | None = None) -> Purse:
@@ -353,13 +364,13 @@ class RunLedger(Ledger):
     def reserved(self, aside: Bound) -> None:
         self._aside = aside  # what is freed is written with what was spent of it
 
-    def reserve(self, bound: Bound) -> bool:
+    def reserve(self, bound: Bound, *, optional: bool = False) -> bool:
         """Write down what is set aside, then look at what all runs have come to: what another run took meanwhile is not there."""
-        if self.lacks(bound) is not None:
+        if self.lacks(bound, optional=optional) is not None:
             return False
         self._aside = self._aside.plus(bound)
         self._write()
-        if self.lacks(Bound()) is None:
+        if self.lacks(Bound(), optional=optional) is None:
             return True
         self._aside = self._aside.plus(Bound(-bound.tokens, -bound.usd))
         self._write()

@@ -222,7 +222,7 @@ class ResponseCache:
         return self.find(key)
 
     def find(self, key: bytes) -> Reply | None:
-        """The same at once, for who wants to know what asking would cost."""
+        """The same at once, to find out what asking would cost."""
         if self._file is None:
             found = self._memory.get(key)
             return None if found is None else as_hit(found, kept=False)

@@ -195,8 +195,8 @@ def price_of(name: str, base_url: str | None = None) -> Price | None:
 def no_price(name: str) -> ConfigError:
     """What to say when a ceiling in dollars is set and nobody knows what a model costs."""
     return ConfigError(
-        f"no price is known for {name}: give one in the panel file under models.{name}.price "
-        "(input and output, dollars per million tokens), or use --budget-tokens"
+        f'no price is known for {name}: give `price` under [models."{name}"] in maci.toml, or under models in the panels '
+        "file (input and output, dollars per million tokens), or use --budget-tokens"
     )
 
 

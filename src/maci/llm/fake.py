@@ -23,6 +23,7 @@ from maci.llm.catalogue import FREE, Price
 from maci.llm.client import Client
 from maci.llm.model import Provider, Reply, Request
 from maci.llm.reasoning import Reasoning
+from maci.llm.tokens import Meter
 from maci.llm.usage import Bound, PaidFailure, Usage
 
 FakeAnswer: TypeAlias = Reply | str | BaseException | Callable[[Request], Any]
@@ -118,8 +119,19 @@ class FakeModel(Client):
         """What comes of the next requests."""
         self.fake.enqueue(*answers)
 
-    def _most(self, request: Request, prompt: int) -> Bound:
-        return super()._most(request, prompt) if self.most is None else self.most
+    def _metered(self, price: Price | None) -> Meter:
+        return super()._metered(price) if self.most is None else _Fixed(self.name, price, self.most)
+
+
+class _Fixed(Meter):
+    """Says of every request that it costs the same at most."""
+
+    def __init__(self, name: str, price: Price | None, bound: Bound) -> None:
+        super().__init__(name, price)
+        self._bound = bound
+
+    def most(self, request: Request, prompt: int) -> Bound:
+        return self._bound
 
 
 def _words(text: str) -> int:

@@ -1,8 +1,8 @@
 """Keys: found in the environment or in a file, sent to whom they belong, shown to nobody.
 
-A key is looked up for the service a request goes to, so that a key for one host never reaches another: ``openai/…`` with a
-``base_url`` of one's own gets OPENAI_API_KEY only where ``key_env`` says so. The file is ``$MACI_KEYS``, else ``keys.toml`` in the
-user's configuration folder; its entries are named after a service or a host::
+A key is looked up for the service a request goes to, so that a key for one host never reaches another: ``openai/…`` with another
+``base_url`` gets OPENAI_API_KEY only where ``key_env`` says so, or where OPENAI_BASE_URL names the same address on this machine. The
+file is ``$MACI_KEYS``, else ``keys.toml`` in the user's configuration folder; its entries are named after a service or a host::
 
     openai = "sk-…"
     "llm.example.org" = "…"
@@ -28,7 +28,7 @@ from math import lcm
 from pathlib import Path
 from types import MappingProxyType
 from typing import NoReturn
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from maci.errors import ConfigError, InputError, WrongKey, near
 from maci.files.parse import parse
@@ -118,16 +118,45 @@ def address_of(provider: str, environ: Mapping[str, str] = os.environ) -> str | 
     >>> address_of("ollama", {"OLLAMA_HOST": "0.0.0.0"}), address_of("openai", {})
     ('http://127.0.0.1:11434/v1', None)
     """
-    given = environ.get(ADDRESSES.get(provider, ""), "").strip().rstrip("/")
-    if not given or provider != "ollama":
-        return given or None
-    parts = urlsplit(given if "://" in given else f"http://{given}")
+    variable = ADDRESSES.get(provider, "")
+    given = environ.get(variable, "").strip().rstrip("/")
+    if not given:
+        return None
+    bare = provider == "ollama" and "://" not in given
+    parts = address_parts(f"http://{given}" if bare else given)
+    if parts is None:
+        example = "127.0.0.1:11434" if provider == "ollama" else "http://127.0.0.1:8000/v1"
+        raise ConfigError(f"{variable} is {given!r}, which is no address: write it like {example}, or unset it")
+    if provider != "ollama":
+        return given
     host = (parts.hostname or "127.0.0.1").replace("0.0.0.0", "127.0.0.1")  # noqa: S104
-    try:
-        port = parts.port or (443 if parts.scheme == "https" else 80 if "://" in given else 11434)
-    except ValueError:
-        raise ConfigError(f"OLLAMA_HOST is {given!r}: write host:port, such as 127.0.0.1:11434") from None
+    port = parts.port or (11434 if bare else 443 if parts.scheme == "https" else 80)
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}/v1"
+
+
+def address_parts(url: str) -> SplitResult | None:
+    """An address in its parts; ``None`` where it cannot be one.
+
+    >>> address_parts("http://127.0.0.1:8000/v1").port
+    8000
+    >>> address_parts("http://127.0.0.1:8[]x"), address_parts("http://127.0.0.1:99999")
+    (None, None)
+    """
+    try:
+        parts = urlsplit(url)
+        return parts if parts.port is None or parts.port else None
+    except ValueError:  # odd brackets, a port that is none
+        return None
+
+
+def is_public(url: str) -> bool:
+    """Whether it is the address of a server, with nothing in it to be kept secret.
+
+    >>> is_public("http://127.0.0.1:8000/v1"), is_public("http://ana:word@example.org"), is_public("")
+    (True, False, False)
+    """
+    parts = address_parts(url)
+    return parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
 
 
 def find_key(
@@ -163,7 +192,7 @@ def find_key(
 
 
 def service_at(provider: str, base_url: str | None = None) -> Service | None:
-    """The service a provider at an address is; ``None`` for a server of one's own."""
+    """The service a provider at an address is; ``None`` for any other server."""
     if base_url is None:
         return SERVICES.get(provider)
     if not base_url:
@@ -191,7 +220,12 @@ def key_help(provider: str, base_url: str | None = None, environ: Mapping[str, s
     service, path = service_at(provider, base_url), keys_file(environ)
     if service and service.variables:
         return f'export {service.variables[0]}=…, or put {service.name} = "…" into {path}'
-    return f'name its environment variable with key_env, or put "{host_of(base_url or "")}" = "…" into {path}'
+    filed = f'put "{host_of(base_url or "")}" = "…" into {path}'
+    if not base_url or not is_loopback(base_url):
+        return f"name its environment variable with key_env, or {filed}"
+    usual = SERVICES[provider].variables if provider in ADDRESSES and provider in SERVICES else ()
+    pair = f"export {ADDRESSES[provider]}={base_url} and its key as {usual[0]}, or " if usual else ""
+    return f'{pair}put its key into a variable such as SERVER_KEY and set key_env = "SERVER_KEY", or {filed}'
 
 
 def host_of(url: str) -> str:

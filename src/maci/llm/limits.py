@@ -81,9 +81,9 @@ class Limiter:
             await self._sleep(left)
             self._refuse()
 
-    def slot(self, tokens: int = 0) -> Slot:
+    def slot(self, tokens: int = 0) -> CallSlot:
         """A place for one call of at most ``tokens``, to be entered with ``async with``."""
-        return Slot(self, tokens)
+        return CallSlot(self, tokens)
 
     def pause(self, seconds: float) -> None:
         """Hold every call back for so long, as the server asked; for ten minutes at most."""
@@ -135,7 +135,7 @@ class Limiter:
             self._open_until = now + self._cool
 
 
-class Slot:
+class CallSlot:
     """One call's place: waits until it may be sent, and is held until it has been answered.
 
     Entering it raises what :meth:`Limiter.clear` raises. What came of the call is to be said.

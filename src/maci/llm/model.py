@@ -1,7 +1,7 @@
 """What is asked of a language model, what comes back, and what anything that can answer must offer.
 
 :class:`Model` is what agents and judges talk to. :class:`Provider` is one API: it makes one attempt at one request and says
-what came of it. :class:`maci.llm.client.Client` makes a model of a provider: cache, budget, limits and retries live there.
+what came of it. :class:`maci.llm.client.Client` makes a model of a provider: cache, budget, limits and retries.
 
 A :class:`Prompt` is a text file of the package with ``$places`` to fill in, known by its hash.
 
@@ -24,7 +24,7 @@ from typing import Any, Literal, Protocol
 
 from maci.llm.budget import Call
 from maci.llm.reasoning import Reasoning, traits
-from maci.llm.usage import Usage
+from maci.llm.usage import RequestFacts, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,30 +103,11 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
-    """What was asked, when, of whom, and how it went."""
+class Exchange(RequestFacts):
+    """One request to a model, and what it cost."""
 
-    model: str
-    """``provider/model``, as it was asked."""
     messages: tuple[Message, ...]
-    at: str
-    """When it was asked, UTC."""
-    seconds: float = 0.0
-    """Until it was answered, waiting and further attempts included."""
-    served: str = ""
-    """The model's name as the server reports it."""
-    attempts: int = 0
-    """How often it was sent; 0 where the reply came from the response cache or nothing was sent."""
-    cached: bool = False
-    """The reply came from the response cache."""
-    limit: int = 0
-    """Most tokens it could generate."""
     usage: Usage = field(default_factory=Usage)
-    truncated: bool = False
-    without: tuple[str, ...] = ()
-    """Parameters left out."""
-    error: str = ""
-    """Why there was no reply."""
 
 
 class Model(Protocol):
@@ -232,10 +213,10 @@ def load(package: str, name: str) -> Prompt:
     return Prompt(f"{package.rpartition('.')[2]}/{name}", text)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=512)
 def fingerprint(messages: tuple[Message, ...]) -> str:
     """Hash of a whole prompt as it was sent."""
     digest = hashlib.sha256()
     for message in messages:
-        digest.update(f"{message.role}\x00{message.content}\x00".encode())
+        digest.update(f"{message.role}\x00{message.content}\x00".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:16]

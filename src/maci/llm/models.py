@@ -4,7 +4,7 @@
 
     openai/gpt-4o-mini          anthropic/claude-sonnet-4-5     gemini/gemini-2.5-flash
     openrouter/…  groq/…  mistral/…  deepseek/…  together/…  xai/…      other services with the OpenAI-compatible API
-    ollama/…  lmstudio/…  vllm/…  llamacpp/…                            servers of one's own, at their usual address
+    ollama/…  lmstudio/…  vllm/…  llamacpp/…                            servers on this machine, at their usual address
     local/smollm2-135m  local//path/to/model.gguf                       on this machine (extra `local`)
     azure/DEPLOYMENT                                                    Azure OpenAI, at AZURE_OPENAI_ENDPOINT
     bedrock/MODEL  litellm/provider/model                               the long tail (extra `litellm`)
@@ -18,15 +18,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from maci.config import plugins
 from maci.errors import ConfigError, near
 from maci.llm.cache import ResponseCache
 from maci.llm.catalogue import Price, family, price_of
 from maci.llm.client import Client
-from maci.llm.keys import SERVICES, address_of, find_key, is_loopback
+from maci.llm.keys import SERVICES, address_of, address_parts, find_key, is_loopback
 from maci.llm.limits import Limiter
 from maci.llm.model import Provider
 from maci.llm.reasoning import Reasoning
@@ -37,16 +39,16 @@ if TYPE_CHECKING:
 
 _OWN_MACHINE = frozenset({"local", "ollama", "lmstudio", "llamacpp", "vllm"})
 _PATIENCE, _OWN_PATIENCE = 120.0, 600.0
-"""Seconds for one attempt: of a hosted model, and of one on a machine of one's own."""
+"""Seconds for one attempt: of a hosted model, and of one on this machine."""
 
 
-class Options(BaseModel):
+class StrictOptions(BaseModel):
     """What a person may write, and nothing else."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class PriceOptions(Options):
+class PriceOptions(StrictOptions):
     """Dollars per million tokens."""
 
     input: float = Field(ge=0)
@@ -62,6 +64,8 @@ def _public(url: str) -> str:
         raise ValueError(
             "must not hold a user name or password: put the key in an environment variable and name it with key_env"
         )
+    if address_parts(url) is None:
+        raise ValueError("is no address: write it like http://127.0.0.1:8000/v1")
     return url.rstrip("/")
 
 
@@ -73,7 +77,7 @@ def _variable(name: str) -> str:
     return name
 
 
-class ModelOptions(Options):
+class ModelOptions(StrictOptions):
     """Where a model is, and what nobody else knows of it; under a provider's name, of all its models."""
 
     base_url: Annotated[str, AfterValidator(_public)] | None = Field(
@@ -81,6 +85,10 @@ class ModelOptions(Options):
     )
     key_env: Annotated[str, AfterValidator(_variable)] | None = Field(
         default=None, description="name of the environment variable that holds the key"
+    )
+    api: Literal["chat", "responses"] | None = Field(
+        default=None,
+        description="which of OpenAI's APIs the server is asked through; left out: chat, for models that need it responses",
     )
     family: str | None = Field(default=None, description="the model family, where the name does not tell it")
     price: PriceOptions | None = Field(
@@ -163,7 +171,8 @@ class House:
                 f"model {name!r} is not of the form provider/model, as in openai/gpt-4o-mini or local/smollm2-135m: "
                 f"the providers are {', '.join(sorted(known))}"
             )
-        if prefix not in known:
+        if prefix not in known and prefix not in plugins.names("providers"):
+            known += plugins.names("providers")
             hint = near(prefix, known, f"the providers are {', '.join(sorted(known))}")
             raise ConfigError(
                 f"{name}: unknown provider {prefix!r}: {hint} (a server of your own that speaks OpenAI's API is openai/NAME "
@@ -171,7 +180,13 @@ class House:
             )
         options = self._options.get(name) or self._options.get(prefix) or ModelOptions()
         base_url, key_env = options.base_url, options.key_env
-        if base_url is None and (base_url := address_of(prefix, self._environ)):  # address and key are a pair
+        named = None
+        with suppress(
+            *() if base_url is None else (ConfigError,)
+        ):  # with an address of its own, a broken variable is no matter
+            named = address_of(prefix, self._environ)
+        if named and (base_url is None or (base_url == named and is_loopback(named))):  # address and key are a pair
+            base_url = named
             key_env = key_env or next((v for v in SERVICES[prefix].variables if self._environ.get(v)), None)
         seconds = options.timeout or (_OWN_PATIENCE if prefix in _OWN_MACHINE else _PATIENCE)
         provider = self._provider(prefix, model, options, base_url, key_env, seconds)
@@ -208,12 +223,19 @@ class House:
                 extra=options.extra,
                 offline=self._offline,
             )
-        from maci.llm.providers import OWN_API, OpenAI
+        from maci.llm.providers import OWN_API, OpenAI, Responses
 
         key = None
-        if prefix not in ("litellm", "bedrock") or key_env:  # litellm looks for keys itself
+        own = OWN_API.get(prefix) or (None if prefix in SERVICES else plugins.load("providers", prefix))
+        if own is not None and options.api is not None:
+            raise ConfigError(
+                f"{prefix}/{model}: api is {options.api!r}, and {prefix} has an API of its own: leave it out"
+            )
+        needed = prefix == "openai" and base_url is None and Responses.needed(model)
+        speaks = Responses if options.api == "responses" or (needed and options.api is None) else OpenAI
+        if prefix in SERVICES or key_env:  # litellm looks for keys itself
             key = find_key(prefix, base_url, key_env=key_env, environ=self._environ, who=f"{prefix}/{model}")
-        return OWN_API.get(prefix, OpenAI)(
+        return (own or speaks)(
             model=model,
             http=self._http(seconds),
             base_url=base_url,

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -43,6 +44,22 @@ def more_room(before: int) -> int | None:
     return wider if wider > before else None
 
 
+_HEARD = 3
+"""Whole replies after which a model's habit of thinking is known."""
+
+
+def learnt_room(supposed: int, replies: int, most: int) -> int:
+    """The room for thinking once replies have shown how much a model thinks: twice the most of it.
+
+    What is not needed need not be set aside, so more of a debate fits under its ceiling. A reply that thinks longer all the same is
+    cut off, asked for again with :func:`more_room`, and counts in ``most`` from then on.
+
+    >>> learnt_room(6000, 2, 1500), learnt_room(6000, 3, 1500), learnt_room(6000, 3, 90), learnt_room(6000, 9, 20_000)
+    (6000, 3000, 1000, 32000)
+    """
+    return min(max(2 * most, ROOM["low"] // 2), _MOST_ROOM) if replies >= _HEARD else supposed
+
+
 @dataclass(frozen=True, slots=True)
 class Traits:
     """What is known of a model by its name."""
@@ -61,10 +78,13 @@ _THINKERS = re.compile(
     r"qwq|qwen-?3(?!.*(?:instruct|coder))|think(?!.*non)|reason|magistral|\br1\b|gpt-oss|glm-[45]|minimax-m|grok-(?:3-mini|[4-9])"
     r"|deepseek-v4|seed-oss|ernie-x1|hunyuan-t1"
 )
+_INCORRIGIBLE = re.compile(r"qwq|thinking(?!.*non)|\br1\b|gpt-oss|minimax-m|grok-(?:3-mini|4)(?!.*non-reasoning)")
+"""Those of them that cannot be told not to."""
 _CHEAP = frozenset({"temperature", "logprobs"})
 """What models that think do not take at OpenAI."""
 
 
+@lru_cache(maxsize=256)
 def traits(name: str) -> Traits:
     """What the name ``provider/model`` says about thinking and parameters. Of a name it does not know: nothing."""
     model = name.lower().rpartition("/")[2]
@@ -82,7 +102,7 @@ def traits(name: str) -> Traits:
         return Traits(thinks, thinks and "pro" in model, version=version)
     if "deepseek-reasoner" in model:
         return Traits(True, True, frozenset({"logprobs"}))
-    return Traits(_THINKERS.search(model) is not None)
+    return Traits(_THINKERS.search(model) is not None, _INCORRIGIBLE.search(model) is not None)
 
 
 def _version(model: str) -> tuple[int, int]:

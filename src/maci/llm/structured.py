@@ -37,7 +37,6 @@ class Usable(Generic[T]):
     value: T
     text: str
     """Without what the model thought."""
-    repaired: bool
     thinking: str = ""
     note: str = ""
     """What is to be said of the call itself: a prompt that was cut."""
@@ -102,6 +101,8 @@ _CUTS = ("ollama/", "lmstudio/")
 """Servers that cut a prompt which is longer than their context, and say nothing."""
 _LONGEST_TOKEN = 6
 """Characters a token of a prompt has on average at most; prose has four or five."""
+_CONTEXT, _USUAL_TOKEN = 1024, 5
+"""A count that is a multiple of this may well be the length of a context: then these characters a token are enough to tell."""
 
 
 def cut_prompt(name: str, request: Request, counted: int) -> str:
@@ -110,11 +111,14 @@ def cut_prompt(name: str, request: Request, counted: int) -> str:
     >>> long = Request(messages=(Message("user", "The case and its evidence. " * 1000),), max_tokens=10)
     >>> cut_prompt("ollama/m", long, 2048)[:54], cut_prompt("ollama/m", long, 6000)
     ('the prompt was cut: ollama/m counted 2,048 tokens in a', '')
+    >>> near = Request(messages=(Message("user", "The case. " * 1100),), max_tokens=10)
+    >>> bool(cut_prompt("ollama/m", near, 2048)), bool(cut_prompt("ollama/m", near, 2050))
+    (True, False)
     """
     if counted <= 0 or not name.startswith(_CUTS):
         return ""
     size = sum(len(message.content) for message in request.messages)
-    if counted >= size // _LONGEST_TOKEN:
+    if counted >= size // (_LONGEST_TOKEN if counted % _CONTEXT else _USUAL_TOKEN):
         return ""
     step = (
         "set OLLAMA_CONTEXT_LENGTH for the server, such as 16384, and restart it"
@@ -136,7 +140,7 @@ def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str 
         reply = await first.make(purse)
         note = cut_prompt(model.name, request, reply.usage.prompt)
         try:
-            return Usable(read(extract(reply.text)), reply.text, False, reply.thinking, note)
+            return Usable(read(extract(reply.text)), reply.text, reply.thinking, note)
         except Unusable as error:
             if reply.truncated:
                 raise _cut_off(model, reply, limit) from error
@@ -146,7 +150,7 @@ def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str 
         again = replace(request, messages=(*request.messages, said, Message("user", repair)))
         second = await model.prepare(again).make(purse)
         try:
-            return Usable(read(extract(second.text)), second.text, True, second.thinking, note)
+            return Usable(read(extract(second.text)), second.text, second.thinking, note)
         except Unusable as error:
             if second.truncated:
                 raise _cut_off(model, second, limit) from error

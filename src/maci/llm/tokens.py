@@ -22,16 +22,24 @@ beginning have the same cuts in it; a chain of hashes says which cuts have been 
 >>> bound.learn(MeasuredPrompt(first), 430)
 >>> bound.at_most((*first, Message("user", "And now?")))
 502
+
+:class:`Meter` has the bound of a whole call, and reads from each reply what it cost and what that teaches.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 
-from maci.llm.model import Message, Schema
+from maci.llm.catalogue import Price
+from maci.llm.model import Message, Reply, Request, Schema, Token
+from maci.llm.reasoning import split_thinking
+from maci.llm.usage import Bound, Usage
 
+_log = logging.getLogger(__name__)
 _FIXED = 256
 """Tokens a template may add to a prompt: a default system message, a date, an opening and the reply's role marker."""
 _MESSAGE = 16
@@ -175,3 +183,82 @@ def _parts(text: str) -> _Parts:
         del _known[next(iter(_known))]
     _known[text] = parts
     return parts
+
+
+class Meter:
+    """What an attempt at a model can cost at most, and what one did cost; it learns from every reply."""
+
+    def __init__(self, name: str, price: Price | None) -> None:
+        """``name`` is the model's. Without a price dollars are counted as 0."""
+        self.price = price
+        self.thinking_seen = False
+        """Whether a reply showed thinking."""
+        self.thoughts = 0, 0
+        """How many whole replies showed thinking, and the most tokens of it in any reply."""
+        self._name, self._prompt = name, PromptBound()
+        self._beyond, self._surprised = 0, False
+        """How many tokens more than asked for the model was seen to generate, and whether it has been said that it counts more."""
+
+    def prompt(self, prompt: MeasuredPrompt) -> int:
+        """The most tokens of a prompt."""
+        return self._prompt.bound(prompt)
+
+    def most(self, request: Request, prompt: int) -> Bound:
+        """The most an attempt can cost whose prompt has at most as many tokens."""
+        generated = request.max_tokens + self._beyond
+        return Bound(prompt + generated, 0.0 if self.price is None else self.price.at_most(prompt, generated))
+
+    def usd(self, usage: Usage) -> float:
+        """What it cost in dollars."""
+        return 0.0 if self.price is None else self.price.usd(usage)
+
+    def counted(self, request: Request, prompt: MeasuredPrompt, most: int, reply: Reply, *, kept: bool) -> Reply:
+        """The reply with the provider's count and its price, answer and thinking apart; what they teach is learnt. A prompt nobody
+        counted has the ``most`` tokens that were set aside for it.
+        """
+        usage = reply.usage
+        tokens, cached, generated = usage.prompt, usage.cached, usage.generated
+        if tokens <= 0:
+            tokens, cached = most, 0
+        else:
+            self._prompt.learn(prompt, tokens)
+        if generated <= 0:
+            generated = request.max_tokens if reply.text else 0
+        if generated < len(reply.text) // 8:  # else it is no less than the least
+            generated = max(generated, at_least(reply.text))
+        thinking, text = split_thinking(reply.text)
+        thinking = thinking or reply.thinking
+        thought = min(generated, usage.thought or at_least(thinking))
+        if thought > 0:
+            whole, longest = self.thoughts
+            may_be = thought if usage.thought else generated - at_least(text)  # where nobody counts, all but the answer
+            self.thinking_seen, self.thoughts = True, (whole + (not reply.truncated), max(longest, may_be))
+        over, beyond = tokens - most, generated - request.max_tokens - self._beyond
+        if over > 0 or beyond > 0:
+            self._prompt.exceeded(over)
+            self._beyond += max(0, beyond)
+            _log.log(
+                logging.DEBUG if self._surprised else logging.WARNING,
+                "%s counted %d prompt and %d generated tokens, at most %d and %d were expected: its bounds are raised",
+                *(self._name, tokens, generated, most, request.max_tokens),
+            )
+            self._surprised = True
+        counted = Usage(prompt=tokens, cached=cached, generated=generated, thought=thought, kept=kept)
+        return replace(
+            reply,
+            text=text,
+            thinking=thinking,
+            usage=counted if self.price is None else replace(counted, usd=self.usd(counted)),
+            logprobs=reply.logprobs if text == reply.text else _written(reply.logprobs, text),
+        )
+
+
+def _written(tokens: tuple[Token, ...] | None, text: str) -> tuple[Token, ...] | None:
+    """The log-probabilities of the answer alone."""
+    if tokens is None:
+        return None
+    size, start = 0, len(tokens)
+    while start and size < len(text):
+        start -= 1
+        size += len(tokens[start].text)
+    return tokens[start:]

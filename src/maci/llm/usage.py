@@ -1,4 +1,4 @@
-"""What a call cost, and the most it can cost."""
+"""What a call cost, the most it can cost, and how its requests went."""
 
 from __future__ import annotations
 
@@ -89,6 +89,10 @@ class Usage:
         return bool(self.prompt or self.generated or self.usd)
 
 
+NOTHING = Usage()
+"""What cost nothing."""
+
+
 class PaidFailure(ModelError):
     """A call that failed and says what it cost."""
 
@@ -97,3 +101,29 @@ class PaidFailure(ModelError):
     def __init__(self, message: str, usage: Usage) -> None:
         super().__init__(message)
         self.usage = usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFacts:
+    """Of whom something was asked, when, and how it went."""
+
+    model: str
+    """``provider/model``, as it was asked."""
+    at: str
+    """When it was asked, UTC."""
+    seconds: float = 0.0
+    """Until it was answered, waiting and further attempts included."""
+    served: str = ""
+    """The model's name as the server reports it."""
+    attempts: int = 0
+    """How often it was sent; 0: the reply was in the response cache, or nothing was sent."""
+    cached: bool = False
+    """The reply came from the response cache."""
+    limit: int = 0
+    """Most tokens it could generate, thinking included."""
+    truncated: bool = False
+    """The reply ran into the limit."""
+    without: tuple[str, ...] = ()
+    """Parameters that were left out because the model or its API does not take them."""
+    error: str = ""
+    """Why there was no reply."""

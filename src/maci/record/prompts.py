@@ -21,12 +21,13 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from maci.controller.inputs import PromptMessage, RequestRecord
 from maci.llm.model import Exchange, fingerprint
 
-_PARAGRAPH = re.compile(r"(?<=\n)\n+|\n(?=\[)")
-"""Between paragraphs, and before a numbered piece of evidence."""
+_PARAGRAPH = re.compile(r"\n(?:\n+|(?=\[))")
+"""Between paragraphs, and before a numbered piece of evidence. It begins with a plain character, which is looked for fast."""
 _LEAST = 48
 """Characters below which a paragraph stays with the one before: its hash would take as much room."""
 
@@ -71,13 +72,21 @@ def store(exchanges: Iterable[Exchange], known: Collection[str]) -> Packed:
             continue
         said = []
         for message in each.messages:
-            parts = [(_hash(part), part) for part in _parts(_writable(message.content))]
-            texts.update((key, part) for key, part in parts if key not in known)
-            said.append(PromptMessage(message.role, tuple(key for key, _ in parts)))
+            keys, parts = _cut(message.content)
+            texts.update((key, part) for key, part in zip(keys, parts, strict=True) if key not in known)
+            said.append(PromptMessage(message.role, keys))
         prompts[prompt] = tuple(said)
     return Packed(tuple(requests), prompts, texts)
 
 
+@lru_cache(maxsize=512)  # as many messages as may be under way at once
+def _cut(text: str) -> tuple[tuple[str, ...], Sequence[str]]:
+    """The paragraphs of a message and their hashes; several agents, judges and debates are sent the same messages."""
+    parts = _parts(_writable(text))
+    return tuple(map(_hash, parts)), parts
+
+
+@lru_cache(maxsize=4096)  # a round repeats the paragraphs of those before it
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -103,6 +103,15 @@ def replay(events: Sequence[Event]) -> Replayed:
     return Replayed(state, compared, tuple(owed))
 
 
+def differs(events: Sequence[Event]) -> str:
+    """Where a record says something else than its inputs lead to; nothing where it does not."""
+    try:
+        replay(events)
+    except ReplayMismatch as error:
+        return str(error)
+    return ""
+
+
 _IMPOSSIBLE = (
     ArithmeticError,
     AssertionError,

@@ -28,11 +28,11 @@ from typing import IO, Any, Self, cast
 from pydantic import ValidationError
 
 from maci.controller.decisions import Finished
-from maci.controller.events import FORMAT, Event, dump, parse
+from maci.controller.events import FORMAT, Event, dump, ended, parse
 from maci.controller.inputs import Opened
 from maci.errors import EnvironmentError_, InputError, TranscriptError, one_line
 from maci.files.bounds import check_text
-from maci.files.parse import opened
+from maci.files.parse import check_name, opened
 from maci.paths import writing
 
 _GENESIS = hashlib.sha256(b"maci transcript").hexdigest()
@@ -65,9 +65,9 @@ class Recording:
         return cast(Opened, self.events[0])
 
     @property
-    def finished(self) -> bool:
-        """Whether it ends with a result."""
-        return isinstance(self.events[-1], Finished)
+    def finished(self) -> Finished | None:
+        """The result it ends with, if it does."""
+        return ended(self.events)
 
 
 _LONGEST = 64 * 2**20
@@ -75,6 +75,7 @@ _LONGEST = 64 * 2**20
 
 
 def _lines(path: Path) -> Iterator[bytes]:
+    check_name(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder: name the transcript.jsonl in it")
     with opened(path, "the transcript ") as file:
@@ -135,7 +136,7 @@ def read(path: str | Path) -> Recording:
             data = _data(rest)
             if data.pop("seq") != number:
                 raise ValueError("wrong sequence number")
-            if data.get("type") == "signature" and events and isinstance(events[-1], Finished):
+            if data.get("type") == "signature" and ended(events) is not None:
                 signatures.append(data)
                 before, size = claimed.decode(), size + len(line)
                 continue
@@ -168,6 +169,8 @@ def read_opened(path: Path, *, known: bool = False) -> Opened | None:
     return event if isinstance(event, Opened) else None
 
 
+_BUFFER = 1 << 15
+"""Bytes that are kept until they are handed on: a few events, prompts included."""
 _TAIL = 1 << 16
 """Bytes at the end of a transcript in which the type of its last event is looked for."""
 
@@ -235,7 +238,7 @@ def _hold(file: IO[bytes], path: Path) -> None:
 class Transcript(AbstractContextManager["Transcript"], AbstractAsyncContextManager["Transcript"]):
     """A transcript being written.
 
-    Use :meth:`create` for a new one and :meth:`resume` to go on with one that broke off.
+    Use :meth:`create` for a new one and :meth:`resume` to continue one that broke off.
     """
 
     def __init__(self, path: Path, file: IO[bytes], seq: int, last: str) -> None:
@@ -245,11 +248,14 @@ class Transcript(AbstractContextManager["Transcript"], AbstractAsyncContextManag
     def create(cls, path: str | Path) -> Self:
         """Start a transcript; an existing one is never overwritten."""
         path = Path(path)
+        check_name(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("xb")
+            file = path.open("xb", buffering=_BUFFER)
         except FileExistsError as error:
-            raise InputError(f"{path} exists: continue it with --resume, or choose another --out") from error
+            raise InputError(
+                f"{path} exists: continue it with `maci debate --resume --out {path.parent}`, or choose another folder"
+            ) from error
         except OSError as error:
             raise EnvironmentError_(f"cannot write {path}: {error.strerror}") from error
         _hold(file, path)
@@ -259,6 +265,7 @@ class Transcript(AbstractContextManager["Transcript"], AbstractAsyncContextManag
     def resume(cls, path: str | Path) -> tuple[Self, Recording]:
         """Go on writing a transcript that broke off; an unfinished last line is cut away."""
         path = Path(path)
+        check_name(path)
         try:
             file = path.open("r+b")
         except OSError as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 
 from maci.render.markup import Child, Markup, document, el, join
-from maci.render.report import WORDY, Cell, Report, Section, Table, show, show_value
+from maci.render.report import WORDY, Cell, Report, ReportTable, Section, show, show_value
 from maci.render.strips import interval
 from maci.render.svg import figure
 
@@ -34,9 +36,16 @@ def to_html(report: Report, *, back: Sequence[tuple[str, str]] = ()) -> str:
     )
 
 
-def _link(id: str, title: str, tables: Sequence[Table]) -> Markup:
-    """An entry of the contents, with a link to each table below it."""
-    inside = (el("li", el("a", table.title, href=f"#{id}-t{i}")) for i, table in enumerate(tables))
+def _link(id: str, title: str, tables: Sequence[ReportTable]) -> Markup:
+    """An entry of the contents, with a link to each table below it; of many of one kind, to the first."""
+    kinds = Counter(table.key.partition(":")[0] for table in tables if ":" in table.key)
+    inside, named = list[Markup](), set[str]()
+    for i, table in enumerate(tables):
+        kind = table.key.partition(":")[0]
+        if kinds[kind] < _MANY or kind not in named:
+            named_so = table.title if kinds[kind] < _MANY else kind.capitalize()
+            inside.append(el("li", el("a", named_so, href=f"#{id}-t{i}")))
+        named.add(kind)
     return el("li", el("a", title, href=f"#{id}"), el("ul", inside) if tables else None)
 
 
@@ -70,10 +79,26 @@ def _section(section: Section, id: str, *, later: bool) -> Markup:
         said,
         _notes(section.notes),
         _later(first) if later else first,
-        (one for table, one in parts if table.folded),
+        _grouped([(table.key, one) for table, one in parts if table.folded]),
         id=id,
         aria_labelledby=f"{id}-h",
     )
+
+
+_MANY = 4
+"""Folded tables of a kind from which they are folded together."""
+
+
+def _grouped(folded: Sequence[tuple[str, Markup]]) -> list[Markup]:
+    """Folded tables; many of one kind, such as ``signals:…`` for each method, stand behind one title."""
+    found = list[Markup]()
+    for kind, run in groupby(folded, lambda pair: pair[0].partition(":")[0] if ":" in pair[0] else ""):
+        tables = [one for _, one in run]
+        if kind and len(tables) >= _MANY:
+            title = f"{kind.capitalize()}, one by one ({len(tables)})"
+            tables = [el("details", el("summary", title), tables, class_="box")]
+        found += tables
+    return found
 
 
 def _later(*parts: Child) -> Markup:
@@ -85,7 +110,7 @@ def _notes(notes: Sequence[str]) -> Markup | None:
     return el("ul", (el("li", note) for note in notes), class_="notes") if notes else None
 
 
-def _table(table: Table, id: str, charts: Sequence[Markup] = ()) -> Markup:
+def _table(table: ReportTable, id: str, charts: Sequence[Markup] = ()) -> Markup:
     head = (
         el("th", table.first, scope="col"),
         [
@@ -109,7 +134,7 @@ def _table(table: Table, id: str, charts: Sequence[Markup] = ()) -> Markup:
     return join(el("h3", table.title, id=id), grid)
 
 
-def _reach(table: Table, column: int) -> tuple[float, float]:
+def _reach(table: ReportTable, column: int) -> tuple[float, float]:
     """The ends of all intervals of a column, 0 among them where they are differences."""
     cells = [line.cells[column] for line in table.lines]
     ends = [x for cell in cells for x in (cell.low, cell.high) if x is not None]

@@ -96,7 +96,9 @@ for (const form of document.querySelectorAll('.thread-tools')) {
         const a = card.getBoundingClientRect(), b = to.getBoundingClientRect(), path = shape('path');
         const x1 = a.left + a.width / 2 - frame.left, y1 = a.top - frame.top, x2 = b.left + b.width / 2 - frame.left, y2 = b.bottom - frame.top, bend = Math.max(24, (y1 - y2) / 3);
         path.setAttribute('d', `M${x1},${y1}C${x1},${y1 - bend} ${x2},${y2 + bend} ${x2},${y2}`);
-        path.dataset.ends = `${card.id} ${to.id}`; paths.push(path);
+        path.dataset.ends = `${card.id} ${to.id}`; path.setAttribute('class', `line ${card.dataset.hue ?? ''}`);
+        const end = shape('circle'); end.setAttribute('class', `mark ${card.dataset.hue ?? ''}`); end.setAttribute('cx', x2); end.setAttribute('cy', y2); end.setAttribute('r', 3.5);
+        paths.push(path, end);
       }
     }
     lines.replaceChildren(...paths); if (lines.parentNode !== thread) thread.prepend(lines);
@@ -181,7 +183,8 @@ const gates = part => {
       v = Math.round(Math.min(1, Math.max(0, v)) * 100) / 100;
       const g = dials[name], p = place[name](v), label = g.querySelector('text'), across = name === 'tau_q';
       for (const line of g.querySelectorAll('line')) for (const end of across ? ['x1', 'x2'] : ['y1', 'y2']) line.setAttribute(end, p);
-      label.setAttribute(across ? 'x' : 'y', across ? p + 4 : p - 5); label.textContent = `${across ? 'τ_Q' : 'τ_CRIT'} ${v.toFixed(2)}`;
+      const over = across && p + 4 > at('right') - at('beside');
+      label.setAttribute(across ? 'x' : 'y', over ? p - 4 : across ? p + 4 : p - 5); label.setAttribute('text-anchor', over ? 'end' : 'start'); label.textContent = `${across ? 'τ_Q' : 'τ_CRIT'} ${v.toFixed(2)}`;
       g.setAttribute('aria-valuenow', v); g.setAttribute('aria-valuetext', v.toFixed(2));
       const x = place.tau_q(value('tau_q')), y = place.tau_crit(value('tau_crit'));
       field.setAttribute('x', x); field.setAttribute('width', Math.max(0, at('right') - x)); field.setAttribute('height', Math.max(0, y - at('top')));
@@ -242,8 +245,11 @@ if (whatif) {
 const inView = () => {
   const every = [...document.querySelectorAll('.at-round')];
   if (!every.length) return;
-  const rounds = [...document.querySelectorAll('.thread details.round[open]')].filter(round => { const box = round.getBoundingClientRect(); return box.top < innerHeight * .45 && box.bottom > innerHeight * .2; });
-  const id = rounds.at(-1)?.id.replace('round-', ''), found = every.find(item => item.dataset.round === id);
+  const above = [...document.querySelectorAll('.thread details.round')].filter(round => round.getBoundingClientRect().top < innerHeight * .45);
+  const read = above.filter(round => round.open && round.getBoundingClientRect().bottom > innerHeight * .2);
+  // While a debate runs, nobody looks at folded rounds.
+  const rounds = read.length || document.querySelector('#debate[data-live]') ? read : above;
+  const id = rounds.at(-1)?.id.replace('round-0', 'round-1').replace('round-', ''), found = every.find(item => item.dataset.round === id);
   if (found) for (const item of every) item.hidden = item !== found;
 };
 addEventListener('scroll', inView, { passive: true }); document.addEventListener('maci-drawn', inView);

@@ -1,5 +1,5 @@
-"""A report as data: prose, tables of typed cells, charts of points. Studies, audits and ``maci verify`` build one; :mod:`.text`,
-:mod:`.html`, :mod:`.markdown` and :mod:`.latex` set it in type, and none of them computes a figure.
+"""A report as data: prose, tables of typed cells, charts of points. Studies, audits and ``maci verify`` build one; :mod:`.text`
+and :mod:`.html` set it in type, and neither computes a figure.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ReportTable:
     """A table."""
 
     key: str
@@ -178,7 +178,7 @@ class Table:
         line = next(line for line in self.lines if line.name == name)
         return line.cells[[column.key for column in self.columns].index(key)]
 
-    def only(self, columns: Sequence[int]) -> Table:
+    def only(self, columns: Sequence[int]) -> ReportTable:
         """The same with some of its columns."""
         lines = tuple(replace(line, cells=tuple(line.cells[i] for i in columns)) for line in self.lines)
         return replace(self, columns=tuple(self.columns[i] for i in columns), lines=lines)
@@ -278,7 +278,7 @@ class Section:
     title: str
     verdicts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     charts: tuple[Chart, ...] = ()
 
 
@@ -293,7 +293,7 @@ class Report:
     """What it rests on: data, versions, seeds."""
     notes: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     """What concerns all sections: failures, what is missing, calibrations."""
     glossary: tuple[tuple[str, str], ...] = ()
     """What the signs mean."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from maci.render.markup import Markup, el, join, percent
 from maci.render.style import COLOURS
-from maci.render.svg import rule, scale, short, svg
+from maci.render.svg import rule, scale, svg
 
 _ROW = 18
 _NARROWEST, _LETTER = 262.0, 6.9
@@ -33,17 +33,20 @@ def bar(share: float, kind: str = "home") -> Markup:
 def interval(value: float, low: float, high: float, ends: tuple[float, float], *, zero: bool = False) -> Markup:
     """An estimate with its interval as a bar on a scale from one of the ``ends`` to the other, 0 marked where it means something."""
     at = scale(*ends, 3.0, 97.0)
-    side = "" if not zero or low <= 0 <= high else " good" if low > 0 else " bad"
     return el(
         "svg",
         el("line", x1=0, y1=6, x2=100, y2=6, class_="grid"),
         el("line", x1=at(0.0), y1=0, x2=at(0.0), y2=12, class_="zero") if zero else None,
-        el("line", x1=at(low), y1=6, x2=at(high), y2=6, class_=f"whisker{side or ' home'}"),
-        el("circle", cx=at(value), cy=6, r=3, class_=f"mark{side or ' home'}"),
+        el("line", x1=at(low), y1=6, x2=at(high), y2=6, class_="whisker home"),
+        el("circle", cx=at(value), cy=6, r=3, class_="mark home"),
         viewBox="0 0 100 12",
         aria_hidden="true",
         class_="interval",
     )
+
+
+def _round(number: int) -> str:
+    return f"round {number}" if number else "openings"
 
 
 def sparkline(
@@ -72,16 +75,16 @@ def sparkline(
         if value is not None:
             place = at_y(min(high, max(low, value)))
             marks.append(
-                el("circle", el("title", f"round {i}: {value:.3f}"), cx=at_x(i), cy=place, r=2.6, class_="mark home")
+                el("circle", el("title", f"{_round(i)}: {value:.3f}"), cx=at_x(i), cy=place, r=2.6, class_="mark home")
             )
-    said = ", ".join(f"round {i} {'undefined' if v is None else f'{v:.2f}'}" for i, v in enumerate(values))
+    said = ", ".join(f"{_round(i)} {'undefined' if v is None else f'{v:.2f}'}" for i, v in enumerate(values))
     return svg(title, said or "no round yet", id, width, height, marks, kind="spark")
 
 
 def coloured(beliefs: Sequence[Mapping[str, float]], outcomes: Sequence[str] = (), most: int = 6) -> dict[str, str]:
     """The outcomes worth a colour, each with its own, in the order in which they are drawn.
 
-    A colour once given stays, however the debate goes on: a case's ``outcomes`` have theirs in their order if there is one for
+    A colour once given stays, however the debate continues: a case's ``outcomes`` have theirs in their order if there is one for
     each; else outcomes get theirs as they come up, the more probable first, and those beyond ``most`` only if they have much.
 
     >>> coloured([{"a": 0.6, "b": 0.4}, {"a": 0.1, "b": 0.9}])
@@ -158,16 +161,16 @@ def _row(name: str, belief: Mapping[str, float], colours: Mapping[str, str]) -> 
         p = belief.get(label, 0.0)
         if p < 0.002:
             continue
-        about = el("title", f"{name}: {label} {p:.2f}")
+        about = el("title", f"{name}: {label} {percent(p)}")
         marks.append(_part(done, p, f"part {kind}", about))
         fits = int((p * _NARROWEST - 6) / _LETTER)
         if fits >= 4:
-            room = f"{short(label, fits - 5)} {p:.2f}" if fits >= 9 else f"{p:.2f}"
+            room = f"{label} {percent(p)}" if len(label) <= fits - 5 else percent(p)
             lead = "on lead" if leading == (label,) else "on"
             marks.append(el("text", room, x=f"{100 * done:.2f}%", dx=4, y=13, class_=lead))
         done += p
     if done < 0.998:
-        marks.append(_part(done, 1 - done, "part rest", el("title", f"{name}: all others {1 - done:.2f}")))
+        marks.append(_part(done, 1 - done, "part rest", el("title", f"{name}: all others {percent(1 - done)}")))
     return el("svg", marks, width="100%", height=_ROW, aria_hidden="true", class_="strip")
 
 
@@ -182,7 +185,7 @@ def _told(belief: Mapping[str, float]) -> str:
     if not (leading := _leading(belief)):
         return "no belief"
     who = " and ".join(leading) if len(leading) < 3 else f"{len(leading)} outcomes alike"
-    return f"{who} {belief[leading[0]]:.2f}"
+    return f"{who} {percent(belief[leading[0]])}"
 
 
 def _part(start: float, share: float, kind: str, about: Markup) -> Markup:

@@ -85,7 +85,17 @@ def _colours() -> str:
 
 
 def _part(name: str) -> str:
-    return files("maci.render").joinpath(name).read_text(encoding="utf-8")
+    return tight(files("maci.render").joinpath(name).read_text(encoding="utf-8"))
+
+
+def tight(source: str) -> str:
+    r"""A style sheet or script as it is sent: without indentation, empty lines and lines that are comments.
+
+    >>> tight("// says it\nif (x) {\n  go();\n}\n")
+    'if (x) {\ngo();\n}\n'
+    """
+    lines = (line.strip() for line in source.splitlines())
+    return "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))
 
 
 @cache

@@ -138,7 +138,8 @@ def rule(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
 
 WIDTH = 400.0
 """Little more than a phone is wide: what is written stays readable there."""
-_LEFT, _RIGHT, _TOP = 42.0, 222.0, 26.0
+_LEFT, _TOP, _LETTER = 42.0, 26.0, 7.2
+"""Room for an axis and above a drawing; pixels of a letter."""
 
 
 def draw(chart: Chart, id: str) -> Markup:
@@ -186,15 +187,13 @@ def _said(p: Point, name: str, percent: bool) -> Markup:
     return el("title", f"{name}: {p.y * times:.3g}{interval}{n}")
 
 
-def _leader(x: float, y: float, label: float) -> Markup:
+def _leader(x: float, y: float, label: float, right: float) -> Markup:
     """From a mark to its name in the margin."""
-    path = f"{x:.1f},{y:.1f} {_RIGHT + 4:.1f},{label:.1f} {_RIGHT + 10:.1f},{label:.1f}"
+    path = f"{x:.1f},{y:.1f} {right + 4:.1f},{label:.1f} {right + 10:.1f},{label:.1f}"
     return el("polyline", points=path, class_="leader")
 
 
-def _y_axis(
-    low: float, high: float, at: Scale, *, percent: bool, log: bool = False, right: float = _RIGHT
-) -> list[Markup]:
+def _y_axis(low: float, high: float, at: Scale, *, percent: bool, log: bool = False, right: float) -> list[Markup]:
     times = 100 if percent else 1
     marks = []
     for t in ticks(low * times, high * times, log=log):
@@ -204,7 +203,7 @@ def _y_axis(
 
 
 def _x_axis(
-    low: float, high: float, at: Scale, bottom: float, *, log: bool, whole: bool = False, right: float = _RIGHT
+    low: float, high: float, at: Scale, bottom: float, *, log: bool, whole: bool = False, right: float
 ) -> list[Markup]:
     found = [t for t in ticks(low, high, log=log) if not whole or t == int(t)]
     marks = [rule(_LEFT, bottom, right, bottom, "axis-line")]
@@ -217,7 +216,7 @@ def _x_axis(
     return marks
 
 
-def _names(chart: Chart, bottom: float, right: float = _RIGHT) -> list[Markup]:
+def _names(chart: Chart, bottom: float, right: float) -> list[Markup]:
     return [
         words((_LEFT + right) / 2, bottom + 34, chart.x, anchor="middle", kind="axis"),
         words(2, _TOP - 14, chart.y, kind="axis"),
@@ -239,6 +238,8 @@ def _scatter(chart: Chart) -> tuple[float, list[Markup]]:
     if len(ahead) > 1 and len(loud) < len(named):
         marks.append(el("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in ahead), class_="leader"))
     taken = [(at_x(p.x) - 4, at_y(p.y) - 4, at_x(p.x) + 4, at_y(p.y) + 4) for p in points]
+    ranged = [(at_x(p.x), at_y(p.high), at_y(p.low)) for _, p in loud if p.low is not None and p.high is not None]
+    taken += [(x - 2, top, x + 2, foot) for x, top, foot in ranged]
     for series, p in sorted(named, key=lambda pair: not pair[0].quiet):
         x, y = at_x(p.x), at_y(p.y)
         home = " home" if series.reference else ""
@@ -285,7 +286,8 @@ def _lines(chart: Chart) -> tuple[float, list[Markup]]:
         return 60.0, [words(_LEFT, 30, "nothing to draw", kind="axis")]
     points = [p for _, some in shown for p in some]
     bottom = _TOP + max(190.0, 14.0 * len(shown))
-    at_x, marks = _across(points, chart, bottom)
+    right = WIDTH - 13 - _LETTER * max(len(short(series.name)) for series, _ in shown)
+    at_x, marks = _across(points, chart, bottom, right)
     if chart.log_y:
         y0 = min(min(p.y, p.low if p.low and p.low > 0 else p.y) for p in points)
         y1 = max(max(p.y, p.high or p.y) for p in points)
@@ -293,27 +295,27 @@ def _lines(chart: Chart) -> tuple[float, list[Markup]]:
     else:
         y0, y1 = reach(points, 0.02, 0.0 if percent else -1e300, 1.0 if percent else 1e300)
         at_y = scale(y0, y1, bottom, _TOP)
-    marks += _y_axis(y0, y1, at_y, percent=percent, log=chart.log_y)
+    marks += _y_axis(y0, y1, at_y, percent=percent, log=chart.log_y, right=right)
     labels = spread([at_y(some[-1].y) for _, some in shown], 14.0, _TOP + 2, bottom)
     for i, ((series, some), label) in enumerate(zip(shown, labels, strict=True)):
         aside = 0.0 if series.bound or series.band else (i - (len(shown) - 1) / 2) * 2.0
         crowded = len(shown) > 6 and not series.reference
         marks += _line(series, some, i, partial(moved, at_x, aside), at_y, chart, crowded=crowded)
-        marks.insert(0, _leader(moved(at_x, aside, some[-1].x), at_y(some[-1].y), label))
-        marks.append(words(_RIGHT + 13, label + 4, short(series.name), kind=f"name {_style(series, i)}"))
-    return bottom + 40, marks + _names(chart, bottom)
+        marks.insert(0, _leader(moved(at_x, aside, some[-1].x), at_y(some[-1].y), label, right))
+        marks.append(words(right + 13, label + 4, short(series.name), kind=f"name {_style(series, i)}"))
+    return bottom + 40, marks + _names(chart, bottom, right)
 
 
-def _across(points: Sequence[Point], chart: Chart, bottom: float) -> tuple[Scale, list[Markup]]:
+def _across(points: Sequence[Point], chart: Chart, bottom: float, right: float) -> tuple[Scale, list[Markup]]:
     """The horizontal axis, from 0 where that is near."""
     low, high = min(p.x for p in points), max(p.x for p in points)
     if chart.log_x:
-        at = log_scale(low, high if high > low else 10 * low, _LEFT + 8, _RIGHT - 8)
-        return at, _x_axis(low, high, at, bottom, log=True)
+        at = log_scale(low, high if high > low else 10 * low, _LEFT + 8, right - 8)
+        return at, _x_axis(low, high, at, bottom, log=True, right=right)
     low = 0.0 if 0 <= low < 0.5 * high else low
     high = high if high > low else low + 1
-    at = scale(low, high, _LEFT + 8, _RIGHT - 8)
-    return at, _x_axis(low, high, at, bottom, log=False, whole=all(p.x == int(p.x) for p in points))
+    at = scale(low, high, _LEFT + 8, right - 8)
+    return at, _x_axis(low, high, at, bottom, log=False, whole=all(p.x == int(p.x) for p in points), right=right)
 
 
 def _style(series: Series, number: int) -> str:

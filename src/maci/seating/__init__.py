@@ -37,7 +37,7 @@ def choose(
         named = agents_of([written(AgentSpec, model) for model in _models(agents, "--agents")])
         spec = PanelSpec(agents=named, judges=_judges(judges), models=find().options)
         if len(spec.agents) < least:
-            raise ConfigError(f"--agents {agents}: a debate needs at least two; the same model may be named twice")
+            raise ConfigError(f"agents {agents}: a debate needs at least two; the same model may be named twice")
         return spec
     panel = "readers" if panel is None else panel
     if panel == "readers" and judges is not None:

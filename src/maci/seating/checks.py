@@ -32,7 +32,7 @@ from maci.seating.file import find
 from maci.seating.models import Models
 from maci.seating.project import PROJECT_PANEL, find_project
 from maci.seating.seating import PanelChoice, open_house
-from maci.seating.spec import JudgeSpec, PanelSpec, is_reader
+from maci.seating.spec import JudgeSpec, PanelSpec, is_model
 from maci.story.words import plural
 
 State = Literal["ok", "warning", "problem"]
@@ -125,7 +125,7 @@ async def models(
             name = chosen if isinstance(chosen, str) else chosen.name or "panel"
             return [CheckResult(name, "ok", "needs no model")]
         spec, seats = chosen, (*chosen.agents, *(chosen.judges or ()))
-        names = list(dict.fromkeys((seat.model, seat.reasoning) for seat in seats if not is_reader(seat.model)))
+        names = list(dict.fromkeys((seat.model, seat.reasoning) for seat in seats if is_model(seat.model)))
     async with open_house(spec, PanelChoice(no_cache=True, offline=True)) as house:  # the doctor fetches no weights
         services, found = ([], []) if named else keyed_services(house, spec)
         asked = [  # a model of this machine has to be loaded first
@@ -145,7 +145,7 @@ def _families(spec: PanelSpec) -> list[CheckResult]:
     """Whether the judges may judge these debaters."""
 
     def members(seats: Sequence[JudgeSpec]) -> list[tuple[str, str]]:
-        models = [(seat.name or seat.model, seat.model) for seat in seats if not is_reader(seat.model)]
+        models = [(seat.name or seat.model, seat.model) for seat in seats if is_model(seat.model)]
         return [(name, spec.options(model).family or family(model)) for name, model in models]
 
     allowed = str(spec.settings.get("crit.same_family", False)).lower() == "true"

@@ -2,6 +2,10 @@
 
 Only servers on this machine and on the private network are asked, without a key, for the list of their models. A provider that can
 send a bill is never asked: of a key, only the name of its variable is looked at.
+
+Keys may stand in a file such as ``.env``, which a person names (``--env-file``). Only providers' keys are read from it. Addresses are
+not: a file that came with somebody else's folder must not send a key or a case elsewhere. A variable that is set in the environment
+goes before the file. No value is ever printed, logged or recorded: an error names the file and the line.
 """
 
 from __future__ import annotations
@@ -10,22 +14,24 @@ import asyncio
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from maci.errors import MaciError, ModelError, WrongKey
-from maci.llm.env import read_env_file
+from maci.errors import InputError, MaciError, ModelError, WrongKey
+from maci.files.parse import opened, read_bytes
 from maci.llm.keys import ADDRESSES, SERVICES, Key, address_of, find_key, host_of, is_loopback, service_at
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
-from maci.seating.file import Found, find
+from maci.seating.file import PanelFiles, find
 
+_ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$")
+_ENV_MOST = 1 << 20
 LOCAL_SERVERS = ("ollama", "lmstudio", "llamacpp", "vllm")
-"""Servers of one's own that are known by name."""
+"""Servers on this machine that are known by name."""
 _USUAL = {(name, SERVICES[name].base_url): "usual port" for name in LOCAL_SERVERS}
 SECONDS = 2.0
 """A server on this machine answers at once or not at all."""
@@ -56,8 +62,8 @@ class FoundServer:
     models: tuple[ServedModel, ...] = ()
     locked: bool = False
     """It asks for a key, and the list of its models needs one too."""
-    key: str = ""
-    """The variable of the key that it took, on this machine."""
+    loading: bool = False
+    """It is starting, and its model is not there yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class Machine:
 class Inventory:
     """Everything that was found."""
 
-    panels: Found
+    panels: PanelFiles
     keys: tuple[FoundKey, ...] = ()
     servers: tuple[FoundServer, ...] = ()
     weights: tuple[str, ...] = ()
@@ -164,10 +170,10 @@ async def _ask(provider: str, base_url: str, source: str, environ: Mapping[str, 
                 if code in (401, 403) and environ.get(variable):
                     key = Key(environ[variable], variable)
                     code, _, answer, _ = await http.get(page, {"Authorization": f"Bearer {key.reveal()}"}, peer)
-                    if code == 200 and (offered := _offered(answer)) is not None:
-                        return FoundServer(provider, base_url, source, offered, key=variable)
                 if code in (401, 403):
                     return FoundServer(provider, base_url, source, locked=True)
+                if code == 503 and "loading" in str(answer).lower():  # as llama-server says it
+                    return FoundServer(provider, base_url, source, loading=True)
                 if code == 200 and (offered := _offered(answer)) is not None:
                     return FoundServer(provider, base_url, source, offered)
         return None
@@ -232,3 +238,45 @@ def machine() -> Machine:
         limit = int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii"))
         memory = limit if memory is None else min(memory, limit)
     return Machine(cores(), memory)
+
+
+def key_variables() -> frozenset[str]:
+    """The variables that hold the keys of the services known by name."""
+    return frozenset(variable for service in SERVICES.values() for variable in service.variables)
+
+
+def read_env_file(path: Path, names: Iterable[str] = ()) -> Mapping[str, Key]:
+    """The keys in a file, by the names of their variables; ``names`` are read beside those of the known services."""
+    wanted = key_variables() | set(names)
+    with opened(path, "the file of keys ") as file:
+        raw = read_bytes(file, str(path), _ENV_MOST)
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text file (UTF-8): save it as UTF-8") from None
+    found = {}
+    for line in text.splitlines():
+        match = _ENV_LINE.match(line)
+        if match is None or match[1] not in wanted:
+            continue
+        value = _value(match[2])
+        if value:
+            found[match[1]] = Key(value, f"{match[1]} in {path}")
+    return found
+
+
+def _value(text: str) -> str:
+    """What stands after the equals sign: quotes are taken off, and a comment after a space."""
+    if len(text) > 1 and text[0] in "\"'" and (end := text.find(text[0], 1)) > 0:
+        return text[1:end].strip()
+    return re.sub(r"\s+#.*", "", text).strip()
+
+
+def use_env_file(path: Path, environ: MutableMapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Use the keys of a file for this process; the variables that came from it, by name."""
+    used = []
+    for name, key in read_env_file(path).items():
+        if not environ.get(name, "").strip():
+            environ[name] = key.reveal()
+            used.append(name)
+    return tuple(used)

@@ -19,13 +19,14 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
 
+from maci.cases.case import EditorSchema
 from maci.config import build
 from maci.errors import ConfigError, explain
 from maci.files.parse import read
-from maci.llm.models import ModelOptions, Options
+from maci.llm.models import ModelOptions, StrictOptions
 from maci.paths import PANELS, config_dir, panel_files
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, agents_of, judges_of
-from maci.seating.trust import leak
+from maci.seating.trust import leak, names_plugin
 
 
 def _seat(value: Any) -> Any:
@@ -37,7 +38,7 @@ JudgeEntry = Annotated[JudgeSpec, BeforeValidator(_seat, json_schema_input_type=
 """A model's name, or a table with more."""
 
 
-class NamedPanel(Options):
+class NamedPanel(StrictOptions):
     """One panel of the file."""
 
     about: str = Field(default="", description="what it is for, shown by `maci panels`")
@@ -51,15 +52,16 @@ class NamedPanel(Options):
     set: dict[str, Any] = Field(default={}, description="settings this panel starts from, as `maci config` names them")
 
 
-class PanelsFile(Options):
+class PanelsFile(StrictOptions):
     """The file format."""
 
     panels: dict[str, NamedPanel] = Field(default={})
     models: dict[str, ModelOptions] = Field(default={})
+    editor_schema: EditorSchema = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PanelFiles:
     """What the files hold, each with where it is from."""
 
     panels: Mapping[str, tuple[NamedPanel, Path]]
@@ -90,7 +92,7 @@ def is_own(path: Path) -> bool:
     return bool(os.environ.get("MACI_PANELS")) or path != Path(PANELS)
 
 
-def find(*, project: bool = True) -> Found:
+def find(*, project: bool = True) -> PanelFiles:
     """All named panels and models of the panels files and, unless it is left out, of the project file."""
     from maci.seating.project import PROJECT_PANEL, find_project
 
@@ -106,11 +108,11 @@ def find(*, project: bool = True) -> Found:
         if isinstance(own.panel, NamedPanel):
             panels[PROJECT_PANEL] = (own.panel, own.path)
         models |= {name: (model, own.path) for name, model in own.models.items()}
-    return Found(panels, models)
+    return PanelFiles(panels, models)
 
 
-def check_trust(file: PanelsFile, path: Path) -> None:
-    """A file that came with a folder neither sends keys elsewhere nor runs code."""
+def check_trust(file: PanelsFile, path: Path, variable: str = "MACI_PANELS") -> None:
+    """A file that came with a folder neither sends keys elsewhere nor runs code; one that ``variable`` names may."""
     from maci.evidence.encode import SHIPPED
 
     for name, panel in file.panels.items():
@@ -120,13 +122,18 @@ def check_trust(file: PanelsFile, path: Path) -> None:
                 f"{path}: panels.{name} would run the encoder {encoder!r}, and a file in the working directory may not. If this is "
                 f"what you want, use --set evidence.encoder={encoder}, or move the panel to {config_dir() / 'panels.yaml'}"
             )
-    seats = (seat for panel in file.panels.values() for seat in (*panel.agents, *(panel.judges or ())))
+    seats = [seat for panel in file.panels.values() for seat in (*panel.agents, *(panel.judges or ()))]
+    if code := next((seat.model for seat in seats if names_plugin(seat.model)), None):
+        raise ConfigError(
+            f"{path}: a panel would run the plugin {code!r}, and a file in the working directory may not. If this is what you want, "
+            f"move the panel to {config_dir() / 'panels.yaml'}, or name this file with {variable}"
+        )
     for name, model in {**{seat.model: ModelOptions() for seat in seats}, **file.models}.items():
         if found := leak(name, model, any_secret=True):
             raise ConfigError(
                 f"{path}: models.{name} would {found}, and a file in the working directory may not: it may name a provider's key "
-                "for that provider's own host, and other variables for servers on this machine. If this is what you want, move the "
-                f"entry to {config_dir() / 'panels.yaml'}, or name this file with MACI_PANELS"
+                "for that provider's own host, and other variables (such as SERVER_KEY) for servers on this machine. If this is what "
+                f"you want, move the entry to {config_dir() / 'panels.yaml'}, or name this file with {variable}"
             )
 
 

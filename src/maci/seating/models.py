@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from maci.agents.agent import Agent, Judge
-from maci.agents.families import FAMILIES, Family
-from maci.agents.reader import Conduct, Reader
+from maci.agents.reader import FAMILIES, Conduct, Family, Reader
 from maci.cases.case import Case
-from maci.config import Config
+from maci.config import Config, plugins
+from maci.errors import ConfigError
 from maci.evidence.encode import Encoder
 from maci.evidence.span import Span
 from maci.llm.catalogue import no_price
 from maci.seating.shelf import Bookcase, Shelf, Sources
-from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, is_reader, judges_of, names
+from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, is_model, is_plugin, is_reader, judges_of, names
 from maci.seating.table import Table
 
 if TYPE_CHECKING:
@@ -134,7 +134,11 @@ class ModelPanel:
             readers[s.name] if is_reader(s.model) else self._debater(s, shelf.encoder) for s in spec.agents
         ]
         judges: list[Judge] = [
-            readers[s.name] if is_reader(s.model) else open_judge(s, self._models, self._config)
+            readers[s.name]
+            if is_reader(s.model)
+            else added_judge(s)
+            if is_plugin(s.model)
+            else open_judge(s, self._models, self._config)
             for s in spec.judges or ()
         ]
         held, only = shelf.library.spans if families else (), len(families) == len(spec.agents)
@@ -159,7 +163,7 @@ class ModelPanel:
 
         Nobody where only readers sit.
         """
-        models = [seat.model for seat in (*(spec.judges or ()), *spec.agents) if not is_reader(seat.model)]
+        models = [seat.model for seat in (*(spec.judges or ()), *spec.agents) if is_model(seat.model)]
         if not models:
             return None, None
         from maci.agents.judges.interpreter import Comparer, Interpreter
@@ -169,8 +173,8 @@ class ModelPanel:
 
     def _writer(self, spec: PanelSpec) -> Writer | None:
         """The first model that argues in its own words, or the first that judges; nobody where none does either."""
-        argues = [seat.model for seat in spec.agents if not is_reader(seat.model) and seat.belief != "pieces"]
-        models = [*argues, *(seat.model for seat in spec.judges or () if not is_reader(seat.model))]
+        argues = [seat.model for seat in spec.agents if is_model(seat.model) and seat.belief != "pieces"]
+        models = [*argues, *(seat.model for seat in spec.judges or () if is_model(seat.model))]
         if not models:
             return None
         from maci.agents.writer import Writer
@@ -190,7 +194,11 @@ class ModelPanel:
                 raise no_price(name)
 
     def _debater(self, seat: AgentSpec, encoder: Encoder) -> Agent:
+        if is_plugin(seat.model):
+            agent: Agent = _added("agents", Agent, seat)
+            return agent
         own, model = self._config.agents, self._models.model(seat.model).at(seat.reasoning)
+        model = model.hedged(self._config.budget.hedge)
         if seat.belief == "pieces":
             from maci.agents.weigher import Weigher
 
@@ -219,6 +227,23 @@ def calm(model: Client, level: Reasoning | None = None) -> Client:
     return model.at(level or model.reasoning or "none")
 
 
+def _added(kind: str, protocol: type, seat: JudgeSpec) -> Any:
+    """Who an installed package seats."""
+    found = plugins.need(kind, seat.model.partition("/")[2])(seat.name)
+    if not isinstance(found, protocol) or getattr(found, "name", None) != seat.name:
+        raise ConfigError(
+            f"the plugin {seat.model!r} does not seat a `maci.{protocol.__name__}` named {seat.name!r}: "
+            "update or uninstall its package"
+        )
+    return found
+
+
+def added_judge(seat: JudgeSpec) -> Judge:
+    """A judge that an installed package adds."""
+    judge: Judge = _added("judges", Judge, seat)
+    return judge
+
+
 def open_judge(seat: JudgeSpec, models: Models, config: Config) -> Judge:
     """A language model as a judge, as it sits in debates."""
     from maci.agents.judges.llm import LlmJudge
@@ -226,7 +251,7 @@ def open_judge(seat: JudgeSpec, models: Models, config: Config) -> Judge:
     own = config.crit
     return LlmJudge(
         seat.name,
-        calm(models.model(seat.model), seat.reasoning),
+        calm(models.model(seat.model), seat.reasoning).hedged(config.budget.hedge),
         temperature=own.judge_temperature if seat.temperature is None else seat.temperature,
         max_tokens=seat.max_tokens or own.max_tokens,
     )

@@ -33,12 +33,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from maci.cases.case import is_file
+from maci.cases.case import EditorSchema, is_file
 from maci.config import PROFILES, build
 from maci.errors import ConfigError
 from maci.files.parse import read
 from maci.llm.catalogue import family
-from maci.llm.keys import SERVICES, is_loopback, service_at
+from maci.llm.keys import ADDRESSES, SERVICES, is_loopback, service_at
 from maci.llm.models import ModelOptions
 from maci.paths import config_dir, data_dir, project_file
 from maci.seating.file import NamedPanel, PanelsFile, check_no_keys, check_trust
@@ -64,7 +64,6 @@ _HARMLESS = frozenset(
     ]
 )
 """Parameters that a file nobody named may add to requests: how a model answers, not what else it reaches."""
-_NOTHING = "because no panel is named and there is no maci.toml. `maci init` looks for language models."
 
 
 class ProjectBudget(BaseModel):
@@ -88,6 +87,7 @@ class ProjectFile(BaseModel):
     data: str | None = None
     budget: ProjectBudget = ProjectBudget()
     models: dict[str, ModelOptions] = {}
+    editor_schema: EditorSchema = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def load_project(path: Path) -> ProjectFile:
 def _check_found(file: ProjectFile, path: Path) -> None:
     """What a file may not do that nobody named."""
     panels = {PROJECT_PANEL: file.panel} if isinstance(file.panel, NamedPanel) else {}
-    check_trust(PanelsFile(panels=panels, models=file.models), path)
+    check_trust(PanelsFile(panels=panels, models=file.models), path, "MACI_PROJECT")
     own = f"put it into {config_dir() / 'panels.yaml'}, or name this file with MACI_PROJECT, if this is what you want"
     for name, model in file.models.items():
         if model.base_url and not is_loopback(model.base_url) and service_at("", model.base_url) is None:
@@ -197,11 +197,13 @@ def with_project(choice: PanelChoice) -> PanelChoice:
     project = find_project()
     named = choice.panel is not None or choice.agents is not None
     if project is None:
-        return choice if named or choice.judges is not None else replace(choice, panel="readers", why=_NOTHING)
+        return choice if named or choice.judges is not None else replace(choice, panel="readers", why=_nothing())
     more: dict[str, Any] = {"base": project.settings}
     if not named and project.panel is not None:
         more["panel"] = project.panel if isinstance(project.panel, str) else PROJECT_PANEL
         more["why"] = f"as {project.path} says."
+        if choice.judges is not None:
+            more["why"] = f"the debaters as {project.path} says, the judges as --judges says."
     elif not named and choice.judges is None:
         more["panel"], more["why"] = (
             "readers",
@@ -220,6 +222,24 @@ def with_project(choice: PanelChoice) -> PanelChoice:
                 f"{project.path}: corpus is {project.file.corpus!r}, and there is no such folder: correct it"
             )
     return replace(choice, **more)
+
+
+def _nothing(environ: Mapping[str, str] = os.environ) -> str:
+    """Why readers debate where nothing is configured; what the environment has is named, and nothing is sent for it.
+
+    >>> _nothing({"OPENAI_API_KEY": "…"}).partition("maci.toml. ")[2]
+    'OPENAI_API_KEY is set, but a variable alone sends nothing: `maci init` proposes a panel.'
+    """
+    names = [*(name for service in SERVICES.values() for name in service.variables), *ADDRESSES.values()]
+    there = [name for name in dict.fromkeys(names) if environ.get(name, "").strip()]
+    looks = "`maci init` looks for language models."
+    if there:
+        looks = (
+            f"{there[0]} is set, but a variable alone sends nothing: `maci init` proposes a panel."
+            if len(there) == 1
+            else f"{', '.join(there)} are set, but variables alone send nothing: `maci init` proposes a panel."
+        )
+    return f"because no panel is named and there is no maci.toml. {looks}"
 
 
 def _judges_for(agents: str, project: Project) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from maci.errors import InputError, MaciError
 from maci.llm.catalogue import family
-from maci.llm.keys import SERVICES, is_loopback
+from maci.llm.keys import SERVICES, address_of, is_loopback, is_public
 from maci.llm.models import House, ModelOptions, price_for
 from maci.seating.discover import LOCAL_SERVERS, FoundServer, Inventory
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, names
@@ -60,7 +60,7 @@ class ModelOffer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class PanelProposal:
     """A panel, and what a person should know of it."""
 
     agents: tuple[ModelOffer, ...] = ()
@@ -105,11 +105,8 @@ def offers(found: Inventory) -> list[ModelOffer]:
 
 
 def _served(server: FoundServer, found: Inventory) -> list[ModelOffer]:
-    usual = (
-        server.key or server.base_url == SERVICES[server.provider].base_url
-    )  # with a key, its variables say where it is
     memory = found.machine.memory if is_loopback(server.base_url) else None
-    own = ModelOptions(base_url=server.base_url) if not usual and is_loopback(server.base_url) else None
+    own = _written(server.provider, server.base_url)
     return [
         ModelOffer(
             model=f"{server.provider}/{each.name}",
@@ -122,6 +119,16 @@ def _served(server: FoundServer, found: Inventory) -> list[ModelOffer]:
     ]
 
 
+def _written(provider: str, url: str | None) -> ModelOptions | None:
+    """The address that the file has to name, so that it sends nowhere else in a shell that lacks the variable.
+
+    A file may only name this machine; a server at its usual address needs no word.
+    """
+    if url is None or url == SERVICES[provider].base_url or not is_loopback(url) or not is_public(url):
+        return None
+    return ModelOptions(base_url=url)
+
+
 def _billions(name: str) -> float | None:
     """Parameters as a model's name states them.
 
@@ -132,7 +139,7 @@ def _billions(name: str) -> float | None:
     return float(found[-1]) if found else None
 
 
-def propose(found: Inventory, use: Sequence[str] = ()) -> Proposal | None:
+def propose(found: Inventory, use: Sequence[str] = ()) -> PanelProposal | None:
     """The panel to be used here; ``None`` where nothing was found. ``use``: only these providers, paid ones included."""
     pool = offers(found)
     keyed = tuple(key.provider for key in found.keys)
@@ -141,14 +148,14 @@ def propose(found: Inventory, use: Sequence[str] = ()) -> Proposal | None:
         pool = [each for each in pool if each.provider in use]
     else:
         if name := _configured(found):
-            return Proposal(panel=name, unused=keyed)
+            return PanelProposal(panel=name, unused=keyed)
         if any(not each.paid for each in pool):
             pool = [each for each in pool if not each.paid]
     if not pool:
         return None
     agents, judges = seat(pool)
     used = {each.provider for each in (*agents, *judges)}
-    return Proposal(
+    return PanelProposal(
         agents=agents,
         judges=judges,
         warnings=tuple(_warnings(agents, judges)),
@@ -220,13 +227,15 @@ def _check_use(use: Sequence[str], pool: Sequence[ModelOffer]) -> None:
         raise InputError(f"--use {name}: nothing of that name was found; the providers are {known}")
 
 
-def named(spec: PanelSpec) -> Proposal:
+def named(spec: PanelSpec) -> PanelProposal:
     """A panel that a person named."""
 
     def offer(seat: JudgeSpec) -> ModelOffer:
         given = spec.options(seat.model)
         price = price_for(seat.model, given)
         paid = price is None or price.at_most(1000, 1000) > 0
-        return ModelOffer(model=seat.model, family=given.family or family(seat.model), paid=paid)
+        provider = seat.model.partition("/")[0]
+        own = _written(provider, address_of(provider)) if given == ModelOptions() else None
+        return ModelOffer(model=seat.model, family=given.family or family(seat.model), paid=paid, options=own)
 
-    return Proposal(agents=tuple(map(offer, spec.agents)), judges=tuple(map(offer, spec.judges or ())))
+    return PanelProposal(agents=tuple(map(offer, spec.agents)), judges=tuple(map(offer, spec.judges or ())))

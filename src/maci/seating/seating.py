@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maci.acquisition.gain import Stakes, check_stakes
-from maci.cases.case import REDACTED, Case
+from maci.cases.case import REDACTED, Case, redact
 from maci.config import Config, full_key, load
 from maci.controller.fold import start
 from maci.controller.inputs import Opened
@@ -27,9 +27,9 @@ from maci.llm.keys import headers_from, is_loopback, without_credentials
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.seating import choose
-from maci.seating.file import Found, find, is_own
+from maci.seating.file import PanelFiles, find, is_own
 from maci.seating.shelf import Sources, remembering
-from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names, recorded_panel
+from maci.seating.spec import JudgeSpec, PanelSpec, is_model, judges_of, names, recorded_panel
 from maci.seating.table import Table, opening
 from maci.seating.tables import Tables
 from maci.seating.trust import resumed
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from maci.seating.models import Models
 
 
+ASKING = {"triage.enabled": True, "triage.until_sure": True}
+"""What makes a debate go only as far as it pays: `maci ask`."""
 Fetch = Callable[[str], object]
 """Gets the weights of a local model that are not here."""
 
@@ -141,7 +143,7 @@ def with_judges(panel: PanelSpec | str) -> PanelSpec | str:
     debate, found = {_family(panel, seat.model) for seat in panel.agents}, find()
     judges = [seat.model for entry, _ in found.panels.values() for seat in entry.judges or ()]
     for name in dict.fromkeys([*judges, *sorted(found.mentioned)]):
-        if not is_reader(name) and _family(panel, name) not in debate and _at_hand(name, panel.options(name), found):
+        if is_model(name) and _family(panel, name) not in debate and _at_hand(name, panel.options(name), found):
             return panel.model_copy(update={"judges": judges_of([JudgeSpec(model=name)]), "found_judges": True})
     return panel
 
@@ -150,7 +152,7 @@ def _family(panel: PanelSpec, model: str) -> str:
     return panel.options(model).family or family(model)
 
 
-def _at_hand(name: str, given: ModelOptions, found: Found) -> bool:
+def _at_hand(name: str, given: ModelOptions, found: PanelFiles) -> bool:
     """Whether a model can be asked: there is a key where one is needed, and weights are here."""
     where = next((file for model, (_, file) in found.models.items() if model in {name, name.partition("/")[0]}), None)
     if given.base_url and not is_loopback(given.base_url) and where is not None and not is_own(where):
@@ -184,10 +186,11 @@ class Seating:
 
     @property
     def who(self) -> str:
-        """Who debates and why, in one line."""
+        """Who debates, or can where one answer may do, and why, in one line."""
+        work = "can debate" if self.config.triage.enabled else "debate"
         if isinstance(self._panel, str):
-            who = "Three embedded readers debate" if self._panel == "readers" else f"The panel {self._panel} debates"
-            return f"{who}, {self._choice.why}"
+            who = "Three embedded readers" if self._panel == "readers" else f"The agents of the panel {self._panel}"
+            return f"{who} {work}, {self._choice.why}"
         agents, judges = names(self._panel.agents, self._panel.judges or ())
         if self._panel.judges is None:
             scores = "the reader judges score"
@@ -195,11 +198,19 @@ class Seating:
             scores = f"{_and(seat.name for seat in judges)} judge{'' if len(judges) > 1 else 's'}"
         else:
             scores = "nobody scores the arguments (CRIT-free)"
-        return f"{_and(seat.name for seat in agents)} debate and {scores}, {self._choice.why}"
+        models, n = {seat.model for seat in agents}, len(agents)
+        same = f" (the same model {'twice' if n == 2 else f'{n} times'})" if len(models) == 1 < n else ""
+        same = same if all(map(is_model, models)) else ""
+        return f"{_and(seat.name for seat in agents)}{same} {work} and {scores}, {self._choice.why}"
+
+    def shown(self, case: Case) -> Case:
+        """The case without what the settings keep from everybody."""
+        with concerning("settings"):
+            return redact(case, self.config.evidence.redact)
 
     def seat(self, case: Case) -> Seated:
         """The table for a case; one that cannot debate is refused before anything is written."""
-        choice = self._choice
+        choice, case = self._choice, self.shown(case)
         if choice.stakes is not None:
             check_stakes(choice.stakes, case.outcomes, choice.stakes_from or "utilities")
         table = self._tables.table(case, seed=choice.seed)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maci.acquisition.plan import Residual, Survey
 from maci.acquisition.proposals import Surveyor
-from maci.agents.competence import Competence, examine, relies, resembles
+from maci.agents.competence import Competence, asks, examine, relies, resembles
 from maci.agents.judges.reader import ReaderJudge, reader_judges
 from maci.agents.library import Latest, Library, subjects_of
 from maci.cases.case import REDACTED, Case
@@ -139,6 +139,8 @@ class Shelf:
         known = self._competence
         if known.doubt:
             return known.doubt
+        if words := asks(case.question):
+            return f"its question asks for more than what the case is like: “{words}”"
         if not self._like(text):
             return f"it has little in common with the {known.texts} texts about its outcomes"
         return relies(text, self.library, self._like)
@@ -262,11 +264,13 @@ class Bookcase:
         some = f"any of {', '.join(labels[:5])}{' …' if len(labels) > 5 else ''}" if labels else "an outcome"
         if self._sources.where is not None:
             return EvidenceError(
-                f"no text of the corpus {self._sources.where} names {some}, and none is labelled with one: the readers could not "
-                "use it. Index texts that name the outcomes, or JSONL/CSV with a `label` column"
+                f"no text of the corpus {self._sources.where} names {some}, and none is labelled with one, so the readers, "
+                "which match words, cannot use it. Use a language model (`maci init`), or index texts that name the outcomes, or "
+                "JSONL/CSV with a `label` column"
             )
         texts = f"{len(case.evidence)} text{'' if len(case.evidence) == 1 else 's'}"
-        given = f"the case brings {texts}, and no outcome is named there" if case.evidence else "the case brings none"
+        unnamed = f"the case brings {texts}: none is labelled with an outcome or has its exact name"
+        given = unnamed if case.evidence else "the case brings none"
         return EvidenceError(f"the readers match words and have no text about {some} ({given}): {self._sources.remedy}")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from maci.errors import ConfigError, TranscriptError
-from maci.llm.models import ModelOptions, Options
+from maci.llm.models import ModelOptions, StrictOptions
 from maci.llm.reasoning import Reasoning, split_level
 
 if TYPE_CHECKING:
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 READER_AGENTS = ("lexical", "semantic", "bayesian")
 READER_JUDGES = ("letters", "words", "phrases")
 READER = "reader"
+PLUGIN = "plugin"
+"""Before the name of an agent or judge that an installed package adds."""
 
 
-class JudgeSpec(Options):
+class JudgeSpec(StrictOptions):
     """One judge."""
 
     name: str = Field(default="", description="as it is called in the record; the model's name if left out")
-    model: str = Field(description="provider/model, or reader/letters, reader/words, reader/phrases")
+    model: str = Field(description="provider/model, reader/letters, reader/words, reader/phrases, or plugin/NAME")
     temperature: float | None = Field(default=None, ge=0, le=2, description="crit.judge_temperature if left out")
     max_tokens: int | None = Field(
         default=None, ge=16, le=1_000_000, description="most tokens of a reply; thinking comes on top"
@@ -42,7 +44,7 @@ class JudgeSpec(Options):
 class AgentSpec(JudgeSpec):
     """One debater."""
 
-    model: str = Field(description="provider/model, or reader/lexical, reader/semantic, reader/bayesian")
+    model: str = Field(description="provider/model, reader/lexical, reader/semantic, reader/bayesian, or plugin/NAME")
     temperature: float | None = Field(default=None, ge=0, le=2, description="agents.temperature if left out")
     persona: str = Field(default="", description="who it is told to be")
     belief: Literal["auto", "verbalised", "sampled", "logprobs", "pieces"] = Field(
@@ -54,7 +56,7 @@ class AgentSpec(JudgeSpec):
     draws: int = Field(default=5, ge=2, le=100, description="draws of `belief: sampled`")
 
 
-class PanelSpec(Options):
+class PanelSpec(StrictOptions):
     """A panel of models, readers or both."""
 
     name: str = ""
@@ -74,7 +76,12 @@ class PanelSpec(Options):
     def seated(self) -> tuple[str, ...]:
         """The language models at the table, each once."""
         seats = (*self.agents, *(self.judges or ()))
-        return tuple(dict.fromkeys(seat.model for seat in seats if not is_reader(seat.model)))
+        return tuple(dict.fromkeys(seat.model for seat in seats if is_model(seat.model)))
+
+    @property
+    def paid(self) -> bool:
+        """Whether a debate may cost something, and is held to ceilings: anybody but a reader is seated."""
+        return any(not is_reader(seat.model) for seat in (*self.agents, *(self.judges or ())))
 
     @property
     def reads(self) -> bool:
@@ -107,6 +114,16 @@ def recorded_panel(opened: Opened) -> PanelSpec | str:
 def is_reader(model: str) -> bool:
     """Whether a name stands for a reader rather than a language model."""
     return model.partition("/")[0] == READER
+
+
+def is_plugin(model: str) -> bool:
+    """Whether a name stands for an agent or judge of an installed package."""
+    return model.partition("/")[0] == PLUGIN
+
+
+def is_model(model: str) -> bool:
+    """Whether a name stands for a language model."""
+    return not is_reader(model) and not is_plugin(model)
 
 
 def check_model(model: str, where: str, readers: Sequence[str]) -> str:
@@ -145,6 +162,8 @@ def _expand(items: Iterable[_Seat], readers: Sequence[str], where: str) -> tuple
     for item in items:
         if not is_reader(item.model):
             check_model(item.model, where, readers)
+            if is_plugin(item.model) and (given := ", ".join(sorted(item.model_fields_set - {"model", "name"}))):
+                raise ConfigError(f"{where}: {item.model} is a plugin, which has no settings here: leave out {given}")
             seats.append(item)
             continue
         if given := ", ".join(sorted(item.model_fields_set - {"model"})):
@@ -179,7 +198,7 @@ def judges_of(items: Iterable[JudgeSpec], where: str = "--judges") -> tuple[Judg
 def names(
     agents: Sequence[AgentSpec], judges: Sequence[JudgeSpec]
 ) -> tuple[tuple[AgentSpec, ...], tuple[JudgeSpec, ...]]:
-    """Everyone with a name of its own: the one given, else the model's; who is there again is #2, #3 …
+    """Everyone with a unique name: the one given, else the model's; a model listed twice gets the suffix #2, #3 …
 
     >>> seats, _ = names([AgentSpec(model="local/x"), AgentSpec(model="local/x")], [])
     >>> [seat.name for seat in seats]

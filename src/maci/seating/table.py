@@ -6,6 +6,7 @@ readers, who can only answer with what their texts are about.
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -81,11 +82,23 @@ def commit() -> str | None:
     root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():
         return None
-    command = ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+    command = [
+        "git",
+        "--no-optional-locks",
+        "-C",
+        str(root),
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "--untracked-files=no",
+    ]
+    try:  # it may be killed, and a lock that it left would keep people from their own checkout
+        said = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return None
+    told = re.search(r"^# branch\.oid ([0-9a-f]+)$", said, re.MULTILINE)
+    changed = re.search(r"^[^#]", said, re.MULTILINE)
+    return told and told[1] + ("+dirty" if changed else "")
 
 
 def opening(

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from maci.agents.agent import FunctionJudge, ScriptedAgent
 from maci.agents.argument import Argument, Inquiry, Kind, Subkind, Turn
-from maci.agents.fake import FunctionJudge, ScriptedAgent
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
 from maci.agents.library import Latest
 from maci.cases.case import Case, Document, is_file, label_text

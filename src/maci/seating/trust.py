@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from maci.cases.case import REDACTED
-from maci.config import full_key, load
+from maci.config import full_key, load, plugins
 from maci.errors import ConfigError
 from maci.llm.keys import SERVICES, host_of, is_loopback, owner_of, service_at, without_credentials
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.models import ModelOptions
 from maci.llm.reasoning import split_level
-from maci.seating.spec import PanelSpec, recorded_panel
+from maci.seating.spec import PanelSpec, is_plugin, recorded_panel
 
 if TYPE_CHECKING:
     from maci.controller.inputs import Opened
-    from maci.seating.file import Found
+    from maci.seating.file import PanelFiles
     from maci.seating.seating import PanelChoice
 
 _TRUSTED = ("base_url", "key_env", "extra")
@@ -30,9 +30,18 @@ _TRUSTED = ("base_url", "key_env", "extra")
 
 
 def is_hosted(model: str) -> bool:
-    """Whether a name only stands for a model that somebody serves or that is pinned here: no path, no address, no file of the hub."""
+    """Whether a name only stands for a model somebody serves or that is pinned here: no path, address, plugin or file of the hub."""
     provider, _, rest = model.partition("/")
-    return rest in WEIGHTS if provider == "local" else "://" not in model
+    if provider == "local":
+        return rest in WEIGHTS
+    return "://" not in model and not names_plugin(model)
+
+
+def names_plugin(model: str) -> bool:
+    """Whether a seat would load code of an installed package: an agent, a judge or a provider."""
+    provider = model.partition("/")[0]
+    shipped = provider in SERVICES or provider in {"litellm", "bedrock", "local"}
+    return is_plugin(model) or (not shipped and provider in plugins.names("providers"))
 
 
 def leak(name: str, given: ModelOptions, *, any_secret: bool = False) -> str:
@@ -54,7 +63,7 @@ def leak(name: str, given: ModelOptions, *, any_secret: bool = False) -> str:
     return f"send {given.key_env} to {host_of(url) or provider}" if given.key_env and astray else ""
 
 
-def resumed(opened: Opened, choice: PanelChoice, own: Found) -> PanelSpec | str:
+def resumed(opened: Opened, choice: PanelChoice, own: PanelFiles) -> PanelSpec | str:
     """Who sits at a recorded table, with the user's ``own`` word on the models; raises where the record wants something else.
 
     With ``choice.trust_record`` the record's word counts where it differs.
@@ -66,6 +75,7 @@ def resumed(opened: Opened, choice: PanelChoice, own: Found) -> PanelSpec | str:
     differences = [
         *(f"{name} {_said(given)} (yours: {_said(ours.options(name))})" for name, given in other.items()),
         *(f"the model {name}" for name in seats.seated if not is_hosted(name) and name not in _mentioned(own, choice)),
+        *(f"the plugin {name}" for name in _plugins(seats) if name not in _mentioned(own, choice)),
         *_code(opened, choice),
         *_files(opened, choice),
     ]
@@ -82,7 +92,14 @@ def resumed(opened: Opened, choice: PanelChoice, own: Found) -> PanelSpec | str:
             "anyone. Add the models to your panels file, or repeat the options the debate was started with. If you trust the record, "
             "resume it at the command line: `maci debate --resume --out DIR --trust-record`"
         )
+    if choice.trust_record:
+        plugins.name_schedule(opened.config.dials.schedule)
     return panel if isinstance(panel, str) else panel.model_copy(update={"models": {**own.options, **other}})
+
+
+def _plugins(panel: PanelSpec) -> Iterator[str]:
+    """Agents and judges of installed packages, each once."""
+    yield from dict.fromkeys(seat.model for seat in (*panel.agents, *(panel.judges or ())) if is_plugin(seat.model))
 
 
 def _named(given: ModelOptions) -> tuple[object, ...]:
@@ -96,7 +113,7 @@ def _said(given: ModelOptions) -> str:
     return f"{where} {key}" + (f" and extra {given.extra!r}" if given.extra else "")
 
 
-def _mentioned(own: Found, choice: PanelChoice) -> set[str]:
+def _mentioned(own: PanelFiles, choice: PanelChoice) -> set[str]:
     """Models that the user names now."""
     given = f"{choice.agents or ''},{choice.judges or ''}".split(",")
     return own.mentioned | {split_level(name.strip())[0] for name in given}
@@ -106,13 +123,18 @@ def _code(opened: Opened, choice: PanelChoice) -> Iterator[str]:
     """Code that would be loaded and addresses that would be asked, unless the user names the same."""
     from maci.evidence.encode import SHIPPED
 
-    encoder, source = opened.config.evidence.encoder, opened.source
-    if encoder not in SHIPPED:
-        sets = [each for each in choice.sets if full_key(each.partition("=")[0].strip()) == "evidence.encoder"]
-        if load(file=choice.config, sets=sets).evidence.encoder != encoder:
+    encoder, schedule, source = opened.config.evidence.encoder, opened.config.dials.schedule, opened.source
+    if encoder not in SHIPPED or schedule.startswith(plugins.SCHEDULE):
+        named = {"evidence.encoder", "dials.schedule"}
+        sets = [each for each in choice.sets if full_key(each.partition("=")[0].strip()) in named]
+        own = load(file=choice.config, sets=sets)
+        if encoder not in SHIPPED and own.evidence.encoder != encoder:
             yield f"the encoder {encoder!r}"
+        if schedule.startswith(plugins.SCHEDULE) and own.dials.schedule != schedule:
+            yield f"the schedule {schedule!r}"
     same = choice.source is not None and without_credentials(choice.source) == without_credentials(source)
-    if source.partition(":")[0] in {"python", "http", "https", "corpus"} and not same and REDACTED not in source:
+    code = {"python", "http", "https", "corpus", *plugins.names("sources")}
+    if source.partition(":")[0] in code and not same and REDACTED not in source:
         yield f"the source {without_credentials(source)!r}"
 
 

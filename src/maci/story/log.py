@@ -130,7 +130,7 @@ def _lead(belief: Mapping[str, float], most: int = 2) -> str:
     return ", ".join(f"{label} {percent(p)}" for label, p in leading(belief, most)) or "no belief"
 
 
-Answered = TurnTaken | TurnFailed | Scored | JudgeAbstention | Compared | Acquired | Recommended
+CallEnd = TurnTaken | TurnFailed | Scored | JudgeAbstention | Compared | Acquired | Recommended
 """What ends a call."""
 
 
@@ -200,7 +200,7 @@ def requests_of(events: Iterable[Event]) -> Iterator[RecordedRequest]:
             ]
             every.append(found)
             out[(event.round, event.kind, event.who, event.argument)] = found
-        elif isinstance(event, Answered):
+        elif isinstance(event, CallEnd):
             key, reply = _reply(event)
             if waiting := out.pop(key, None):
                 waiting[-1] = replace(waiting[-1], reply=reply, usd=usage_of(event).usd)
@@ -209,7 +209,7 @@ def requests_of(events: Iterable[Event]) -> Iterator[RecordedRequest]:
 
 
 def _reply(
-    event: Answered,
+    event: CallEnd,
 ) -> tuple[tuple[int, str, str, str], str]:
     """The call that an event ends, and what came back."""
     match event:

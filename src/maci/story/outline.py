@@ -6,23 +6,43 @@ become links where there are links.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from textwrap import shorten
 from typing import Literal
 
+from maci.acquisition.plan import Item, Shift
 from maci.controller.acquiring import USED
 from maci.controller.caution import Dissent
-from maci.controller.decisions import Finished
+from maci.controller.decisions import Finished, Minority
+from maci.controller.ending import FORCE_IT
 from maci.render.markup import percent
 from maci.story.model import Belief, Round, Statement
 from maci.story.story import Story
-from maci.story.words import answer_words, as_sentence, how_sure, leading, leads, plural, rival_of, stop_of
+from maci.story.words import (
+    ALL,
+    answer_words,
+    as_sentence,
+    found_words,
+    how_sure,
+    leads,
+    plural,
+    rival_of,
+    stop_of,
+    unclear,
+)
 
 Tone = Literal["good", "warn", "bad", "soft"]
-_LONGEST, _CONTEXT = 170, 240
-"""Characters of a line, and of the context."""
+_LONGEST, _CONTEXT, _ROOM = 300, 190, 560
+"""Characters of a line, of the context, and of the lines of a column together."""
+_QUOTED = 60
+"""Characters of an answer that would turn a debate."""
+_WORTH = 0.05
+"""A runner-up below this is not worth a line."""
+_TELLS, _FAR = 0.05, 50.0
+"""Bits below which a question is not worth a line; points of a lead that little would turn."""
 _COUNTS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
 
@@ -43,12 +63,16 @@ class Outline:
     """The probability in words."""
     withheld: str
     """Why there is no answer although there is a best guess."""
+    unclear: str
+    """Where nobody leads: the outcomes that are about equally probable, such as "Hepatitis C 31 %, Hepatitis B 29 %"."""
     agreement: str
     """Such as "3 of 3 agree", "split 2–1" or "1 of 2 agree, tied with measles"."""
     tone: Tone
-    """Good only where all agents agree on an answer that is given."""
+    """Good only where all agents agree on an answer that is given; bad where there is none, or it is known to be wrong."""
     course: str
     """What happened, in a sentence or two."""
+    found: tuple[str, ...]
+    """What was asked on the way, each with its answer."""
     why: tuple[str, ...]
     against: tuple[str, ...]
     changes: tuple[str, ...]
@@ -68,6 +92,7 @@ def outline(story: Story, differs: str = "") -> Outline:
     held = _withheld(story, p)
     case = story.opened.case
     grave, notes = _warnings(result, differs)
+    grave += _misfit(story)
     known = last if guess is not None else None
     return Outline(
         question=case.question,
@@ -77,12 +102,14 @@ def outline(story: Story, differs: str = "") -> Outline:
         p=p,
         sure="" if p is None or guess is None else how_sure(p, rival_of(guess, belief)),
         withheld=held,
+        unclear="" if held else unclear(result),
         agreement="" if known is None else agreement(known.beliefs, guess) + _tie(result, guess),
-        tone=_tone(result, known, guess, held=bool(held)),
+        tone=_tone(result, known, guess, held=bool(held), wrong=not unclear(result) and _right(story) is False),
         course="" if result and result.unfit else " ".join(_course(story)),
-        why=tuple(map(_line, best(story))) or _unsupported(story),
-        against=tuple(against(story)[:3]) or _unopposed(story),
-        changes=tuple(would_change(story)[:3]),
+        found=tuple(_found(story)),
+        why=_few(map(_line, best(story))) or _unsupported(story),
+        against=_few(against(story)) or _unopposed(story),
+        changes=_few(would_change(story)),
         grave=grave,
         notes=notes,
     )
@@ -109,12 +136,14 @@ def agreement(beliefs: Mapping[str, Belief], answer: str | None) -> str:
     '2 of 2 agree'
     >>> agreement({"x": {"a": 1.0}, "y": {"b": 1.0}, "z": {"b": 1.0}}, "b")
     'split 2–1'
+    >>> agreement({"x": {"a": 1.0}, "y": {"b": 1.0}, "z": {"b": 1.0}}, "a")
+    '1 of 3 agree'
     """
     sides, every = camps(beliefs), len(beliefs)
     own = len(sides.pop(answer or "", ()))
     if every < 2:
         return "one agent alone" if every else ""
-    if own == every or len(sides) > 3 or not own:
+    if own == every or len(sides) > 3 or own < max(map(len, sides.values()), default=1):
         return f"{own} of {every} agree"
     undecided = every - own - sum(map(len, sides.values()))
     others = [len(agents) for agents in sides.values()] + [1] * undecided
@@ -133,23 +162,21 @@ def _withheld(story: Story, p: float | None) -> str:
     if result is None or result.abstained is None:
         return ""
     if not result.abstained.startswith("p of ") or p is None:
-        return as_sentence(result.abstained)
+        return as_sentence(result.abstained.removesuffix(FORCE_IT))
     risk = None if asked.risk is None else 1 - asked.risk
     least = max(x for x in (asked.min_confidence, risk, 0.0) if x is not None)
-    why = (
-        f"a risk of {percent(asked.risk)} asks for at least {percent(least)}"
-        if least == risk
-        else f"the least allowed is {percent(least)}"
-    )
-    return f"{result.answer} is {percent(p)} likely, and {why}."
+    why = f"at an accepted risk of {percent(asked.risk)} " if least == risk else ""
+    return as_sentence(f"{why}an answer must be at least {percent(least)} likely; the best guess is {percent(p)}")
 
 
-def _tone(result: Finished | None, last: Round | None, answer: str | None, *, held: bool) -> Tone:
+def _tone(result: Finished | None, last: Round | None, answer: str | None, *, held: bool, wrong: bool) -> Tone:
     if result is None:
         return "soft"
-    if answer is None or result.stop_reason == "error":
+    if result.stop_reason == "error" or (answer is None and not held):
         return "bad"
-    whole = last is not None and len(camps(last.beliefs).get(answer, ())) == len(last.beliefs)
+    if not held and wrong:
+        return "bad"
+    whole = last is not None and len(camps(last.beliefs).get(answer or "", ())) == len(last.beliefs)
     return "good" if whole and not held and not result.tied else "warn"
 
 
@@ -175,8 +202,6 @@ def _course(story: Story) -> list[str]:
     count = f"{inside} of {plural(len(said), 'argument')} {'was' if inside == 1 else 'were'} admitted"
     parts = [end, count, *_moves(rounds)]
     lines = [f"{agents} began {_stand(first.beliefs)}.", f"{'; '.join(parts)}."]
-    if found := sum(item.verdict in USED for item in story.acquired):
-        lines.append(f"{plural(found, 'fact')} {'was' if found == 1 else 'were'} found out on the way.")
     if hands := sorted({r.number for r in rounds if r.by_hand}):
         lines.append(f"A person set the dials in {_rounds(hands)}.")
     return lines
@@ -192,10 +217,9 @@ def _stand(beliefs: Mapping[str, Belief]) -> str:
     if len(sides) == 1 and len(next(iter(sides.values()))) == len(beliefs):
         return f"with {next(iter(sides))}"
     if len(sides) < 2:
-        return " and ".join(
-            [f"with {len(agents)} for {outcome}" for outcome, agents in sides.items()]
-            + [f"{len(beliefs) - sum(map(len, sides.values()))} undecided" if sides else "undecided"]
-        )
+        led = [f"{_count(len(agents)).lower()} with {outcome}" for outcome, agents in sides.items()]
+        free = _count(len(beliefs) - sum(map(len, sides.values()))).lower()
+        return f"apart: {', '.join(led)}, {free} undecided" if led else "undecided"
     *most, last = sides
     named = f"{', '.join(most)} and {last}" if len(sides) < 4 else plural(len(sides), "outcome")
     return f"{agreement(beliefs, next(iter(sides)))} between {named}"
@@ -240,11 +264,22 @@ def _moves(rounds: tuple[Round, ...], most: int = 3) -> list[str]:
             for agent in agents:
                 if any(agent in held for other, held in was.items() if other != outcome):
                     moves.setdefault((now.number, agent in alone), []).append(agent)
-    said = []
+    said, before_them = list[str](), list[str]()
     for (number, bare), agents in list(moves.items())[:most]:
         who = " and ".join(agents) if len(agents) < 3 else f"{len(agents)} agents"
-        said.append(f"{who} in round {number}{' without new evidence' if bare else ''}")
-    return [f"changed sides: {', '.join(said)}"] if said else []
+        verb = f"{who} " if said else f"{who} changed sides "
+        said.append(
+            f"{'again ' if agents == before_them else verb}in round {number}{' without new evidence' if bare else ''}"
+        )
+        before_them = agents
+    return [", ".join(said)] if said else []
+
+
+def _found(story: Story, most: int = 3) -> list[str]:
+    """What was asked on the way and what came back; of many answers the first few, and how many more there are."""
+    used = [item for item in story.acquired if item.verdict in USED]
+    more = [f"{plural(len(used) - most, 'more answer')} came in."] if len(used) > most else []
+    return [*(found_words(story.asked.get(item.item, item.item), item) for item in used[:most]), *more]
 
 
 def best(story: Story) -> list[Statement]:
@@ -252,9 +287,25 @@ def best(story: Story) -> list[Statement]:
     return story.distinct(story.result.rationale) if story.result and story.result.given is not None else []
 
 
+def _right(story: Story) -> bool | None:
+    """Whether the answer is the known one; ``None`` where that is not known."""
+    gold = None if story.result is None else story.gold_among(story.result.raw)
+    return None if story.result is None or gold is None else gold == story.result.answer
+
+
+def _few(lines: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """The first lines that find room, at least one."""
+    some = list(lines)[:most]
+    while len(some) > 1 and sum(map(len, some)) > _ROOM:
+        some.pop()
+    return tuple(some)
+
+
 def _line(item: Statement, start: str = "") -> str:
     """An argument in a sentence or two, with who said it."""
     said = " ".join((item.argument.claim, *item.argument.reasons))
+    if item.argument.against and item.argument.outcome:
+        start += f"Against {item.argument.outcome}: "
     return f"{start}{shorten(said, _LONGEST, placeholder=' …')} ({item.agent}, {item.id})"
 
 
@@ -272,29 +323,32 @@ def _stands(story: Story) -> bool:
 
 
 def against(story: Story, *, full: bool = False) -> list[str]:
-    """What speaks against the answer: agents that hold another outcome, then the best case for one that nobody holds.
+    """What speaks against the answer: a line for each other outcome that an agent leads with, the most probable first, then for the one
+    that admitted arguments support best, and for the runner-up. Percentages are those of all agents together, as in the answer.
 
-    ``full``: with every figure of the minority report.
+    ``full``: with more arguments and every figure of the minority report.
     """
     result, said, lines = story.result, story.said, list[str]()
     if result is None or result.given is None:
         return []
-    found, shown = result.dissent, set[str]()
-    for outcome in dict.fromkeys(m.outcome for m in result.minority):
-        held = [m for m in result.minority if m.outcome == outcome]
-        who = " and ".join(m.agent for m in held) if len(held) < 3 else f"{len(held)} agents"
-        own = [id for m in held for id in m.arguments]
-        backed = "" if own else ", without an admitted argument"
-        lines.append(
-            f"{who} {'holds' if len(held) == 1 else 'hold'} {outcome} ({percent(held[0].probability)}){backed}."
-        )
-        lines += [_line(item) for item in story.distinct(own, 3 if full else 1)]
-        shown.add(outcome)
-    if found is not None and found.outcome not in shown and found.arguments:
-        n = len(dict.fromkeys(said[id].repeats or id for id in found.arguments if id in said))
-        count = f"{plural(n, 'admitted argument')} {'speaks' if n == 1 else 'speak'} for it"
-        lines.append(f"No agent leads with {found.outcome} ({percent(found.probability)}), but {count}.")
-        lines += [_line(item) for item in story.distinct(found.arguments, 3 if full else 1)]
+    found, rival = result.dissent, rival_of(result.given, result.distribution)
+    held: dict[str, list[Minority]] = {}
+    for one in result.minority:
+        held.setdefault(one.outcome, []).append(one)
+    argued = [found.outcome] if found is not None and found.arguments else []
+    runner_up = [rival[0]] if rival is not None and rival[1] >= _WORTH else []
+    others = dict.fromkeys((*held, *argued, *runner_up))
+    for outcome in sorted(others, key=lambda label: (label not in held, -result.distribution.get(label, 0.0))):
+        by = held.get(outcome, [])
+        own = [id for one in by for id in one.arguments]
+        if found is not None and found.outcome == outcome:
+            own = [*own, *(id for id in found.arguments if id not in own)]
+        own = [item.id for item in story.distinct([id for id in own if id in said], len(own))]
+        if not (by or own) and outcome not in runner_up:
+            continue
+        start = f"{outcome} ({percent(result.distribution.get(outcome, 0.0))} overall): {_backing(by, len(own))}"
+        best_of = story.distinct(own, 3 if full else 1)
+        lines += [_line(item, "" if number else f"{start} ") for number, item in enumerate(best_of)] or [start]
     if not result.minority:
         answer = result.answer
         lines += [
@@ -308,6 +362,17 @@ def against(story: Story, *, full: bool = False) -> list[str]:
     if full and found is not None:
         lines += _minority_figures(story, found)
     return lines
+
+
+def _backing(held: Sequence[Minority], arguments: int) -> str:
+    """Who leads with another outcome, and what is admitted for it."""
+    who = " and ".join(one.agent for one in held) if len(held) < 3 else f"{len(held)} agents"
+    if held:
+        return f"{who} {'leads' if len(held) == 1 else 'lead'} with it{'' if arguments else ', without an admitted argument'}."
+    if not arguments:
+        return "the runner-up, but no agent leads with it and no admitted argument speaks for it."
+    many = "an admitted argument" if arguments == 1 else f"the best of {arguments} admitted arguments"
+    return f"no agent leads with it; {many} for it:"
 
 
 def _minority_figures(story: Story, found: Dissent) -> list[str]:
@@ -330,7 +395,7 @@ def would_change(story: Story) -> list[str]:
     answer, last = result.given, rounds[-1]
     items = story.plan.items if story.plan is not None else ()
     turning = [(item, shift) for item in items for shift in item.shifts if shift.changes]
-    said += [f"{as_sentence(item.text)} If {answer_words(shift)}, {shift.leader} leads." for item, shift in turning[:2]]
+    said += [_turn(item, shift, answer) for item, shift in turning[:2]]
     if result.rolled_back is None:
         said += [f"Without {agent} the answer would be {other}." for agent, other in _without(last, answer)]
     missed = [
@@ -342,16 +407,29 @@ def would_change(story: Story) -> list[str]:
     ]  # fmt: skip
     if missed:
         some = ", ".join(item.id for item in missed[:4]) + (f" and {len(missed) - 4} more" if len(missed) > 4 else "")
-        count = f"{plural(len(missed), 'argument')} for other outcomes {'was' if len(missed) == 1 else 'were'}"
-        said.append(f"{count} not admitted ({some}): better evidence could change that.")
-    if items and not turning:
+        named = list(dict.fromkeys(item.argument.outcome or "" for item in missed))
+        whose = " and ".join(f"“{outcome}”" for outcome in named) if len(named) < 3 else "other outcomes"
+        count = f"{plural(len(missed), 'argument')} for {whose} {'was' if len(missed) == 1 else 'were'}"
+        said.append(
+            f"{count} not admitted ({some}); with better evidence {'it' if len(missed) == 1 else 'they'} could count."
+        )
+    if items and not turning and items[0].added_gain >= _TELLS:
         ask = items[0]
         said.append(f"To find out first: {ask.text} It would reduce the uncertainty by {ask.added_gain:.2f} bits.")
-    top = leading(result.distribution, 2)
-    if len(top) == 2:
-        gap = 100 * (top[0][1] - top[1][1])
-        said.append(f"The runner-up is {top[1][0]} ({percent(top[1][1])}), {plural(round(gap), 'point')} behind.")
+    if (rival := rival_of(answer, result.distribution)) is not None:
+        gap = 100 * (result.distribution[answer] - rival[1])
+        behind = f"the runner-up, {rival[0]} ({percent(rival[1])}), is {plural(round(gap), 'point')} behind."
+        said.append(as_sentence(behind) if said or gap < _FAR else f"Little: {behind}")
     return said
+
+
+def _turn(item: Item, shift: Shift, answer: str) -> str:
+    """What would turn the answer: a finding, or evidence that tells two outcomes apart."""
+    if item.kind == "retrieval" and shift.answer == f"fits {shift.leader} better":
+        likely = f"{percent(shift.probability)} likely"
+        return f"Evidence that fits “{shift.leader}” better than “{answer}” would put it ahead ({likely})."
+    told = replace(shift, answer=shorten(shift.answer, _QUOTED, placeholder=" …"))
+    return f"{as_sentence(item.text)} If {answer_words(told)}, {shift.leader} leads."
 
 
 def _without(last: Round, answer: str) -> list[tuple[str, str]]:
@@ -370,6 +448,7 @@ def _without(last: Round, answer: str) -> list[tuple[str, str]]:
     return found
 
 
+_JOINED = re.compile("harm: went over to the majority without new admitted evidence: (.+)")
 _GRAVE = (("caution", "undecided"), ("harm", "rolled back"), ("readers ",))
 """How grave warnings begin, the gravest first."""
 
@@ -379,12 +458,30 @@ def _warnings(result: Finished | None, differs: str) -> tuple[tuple[str, ...], t
     if result is None:
         return (as_sentence(f"this record contradicts itself: {differs}"),) if differs else (), ()
     if result.unfit:
-        return (as_sentence(f"this record contradicts itself: {differs}"),) if differs else (), result.warnings
+        return (as_sentence(f"this record contradicts itself: {differs}"),) if differs else (), tuple(
+            map(_named, result.warnings)
+        )
     ranked = sorted((_gravity(warning), number, warning) for number, warning in enumerate(result.warnings))
     grave = [f"this record contradicts itself: {differs}"] if differs else []
     grave += [warning for rank, _, warning in ranked if rank < len(_GRAVE)]
     notes = [warning for rank, _, warning in ranked if rank == len(_GRAVE)]
-    return tuple(_worded(w, result) for w in grave), tuple(notes)
+    return tuple(_worded(w, result) for w in grave), tuple(map(_named, notes))
+
+
+def _misfit(story: Story) -> tuple[str, ...]:
+    """What to do where most arguments were not admitted, and most of those for what they cite."""
+    judged = [item for r in story.closed for item in r.said if item.admission is not None and not item.admission.fact]
+    out = [item.admission.reason for item in judged if item.admission is not None and not item.admission.admitted]
+    unlike = sum("τ_Q" in reason for reason in out)
+    result = story.result
+    if result is None or result.unfit or 2 * len(out) <= len(judged) or 2 * unlike <= len(out):
+        return ()
+    who = "the judges" if story.opened.judges and story.opened.config.gate.crit_gate else "the check of citations"
+    return (
+        f"{unlike} of {plural(len(judged), 'argument')} {'was' if unlike == 1 else 'were'} not admitted because the cited text has "
+        "little to do with this case. Log lines and figures share few words with a question: "
+        f"`--set gate.q_gate=false` leaves admission to {who}.",
+    )
 
 
 def _gravity(warning: str) -> int:
@@ -394,12 +491,32 @@ def _gravity(warning: str) -> int:
 
 def _worded(warning: str, result: Finished) -> str:
     """A warning of the record as a sentence."""
+    unheld = result.agreed is None and warning.startswith("caution: the debate ended without agreement")
+    if unheld or warning.startswith("caution: no round of debate was held"):  # the former in older records
+        return f"No round of debate was held. {stop_of(result)}"
     if warning.startswith("caution: the debate ended without agreement"):
         progress = result.stop_reason in ("impasse", "plateau", "crit_stable")
         return "The agents did not agree." + ("" if progress else f" {stop_of(result)}")
+    if warning.startswith("caution: all agents lead with the same outcome, but"):
+        why = stop_of(result)
+        early = "All agents lead with the same outcome, but the debate ended before it had settled: "
+        return why if result.stop_reason == "impasse" else early + why[:1].lower() + why[1:]
     if (found := result.dissent) is not None and warning.startswith("caution: the dissent is better supported"):
-        shares = f"S {found.support:.2f} against {found.answer_support:.2f}"
-        return f"More admitted evidence speaks for {found.outcome} than for the answer ({shares})."
+        shares = f"support {found.support:.2f} against {found.answer_support:.2f}"
+        than = result.answer if unclear(result) else "the answer"
+        return f"More admitted evidence speaks for {found.outcome} than for {than} ({shares})."
+    if (moved := _JOINED.fullmatch(warning)) is not None:
+        return f"Went over to the others without new evidence: {moved[1]}."
     for kind in ("caution: ", "harm: "):
         warning = warning.removeprefix(kind)
-    return as_sentence(warning)
+    return as_sentence(_named(warning))
+
+
+def _named(note: str) -> str:
+    """A note of the record in the words that pages have for its things."""
+    for word, said in (
+        ("p is the raw mixture", f"the probabilities are those of {ALL} together"),
+        ("round-0 vote", "vote of the openings"),
+    ):
+        note = note.replace(word, said)
+    return note

@@ -13,7 +13,7 @@ from maci.agents.argument import Kind, Part, Sentence
 from maci.controller.decisions import Finished
 from maci.render.markup import percent
 from maci.story.story import Story
-from maci.story.words import as_sentence, how_sure, plural, rival_of, stop_of
+from maci.story.words import as_sentence, how_sure, plural, rival_of, stop_of, unclear
 
 TEMPLATE = "template"
 _MOST = 2
@@ -102,9 +102,10 @@ def _verdict(story: Story, result: Finished) -> str:
     p = result.distribution[result.answer]
     sure = how_sure(p, rival_of(result.answer, result.distribution))
     raw = "" if story.calibrated else ", not calibrated"
+    if near := unclear(result):
+        shared = " They share the lead, so this is no decision." if result.tied else ""
+        return f"No clear answer: {near}{raw}.{shared or ' The agents did not agree.' * (result.agreed is False)}"
     said = f"{result.answer}: {sure} ({percent(p)}{raw})."
-    if result.tied:
-        return f"{said} {' and '.join(result.tied)} share the lead, so this is no decision."
     if result.agreed is None:
         return f"{said} No round of debate was held."
     return f"{said} {'All agents agree.' if result.agreed else 'The agents did not agree.'}"
@@ -121,7 +122,9 @@ def _template(story: Story, result: Finished) -> Iterator[Sentence]:
             yield Sentence(part="evidence", text=f"No admitted argument speaks for {result.answer}.")
         yield from _against(story, result)
     for step in story.plan.items[:_MOST] if story.plan is not None else ():
-        between = f" It separates {' from '.join(step.separates[:2])}." if len(step.separates) > 1 else ""
+        named = any(label.casefold() in step.text.casefold() for label in step.separates)
+        telling = len(step.separates) > 1 and result.answer in step.separates and not named
+        between = f" It separates {' from '.join(step.separates[:2])}." if telling else ""
         text = f"{_STEPS[step.kind]}: {as_sentence(step.text)}{between}"
         yield Sentence(part="next", text=text, cites=(step.id,))
 

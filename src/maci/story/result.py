@@ -58,7 +58,7 @@ class ItemPage(Page):
     evidence: list[str] = Field(description="ids of the spans behind it")
     origin: list[str] = Field(
         description="where it comes from: corpus, knowledge, agents, disagreement, mixture, contrast (it quotes a sentence for each of "
-        "two outcomes) or menu (the source says it has it)"
+        "two outcomes; with named: from texts without labels) or menu (the source says it has it)"
     )
     assumed: bool = Field(description="how telling the answer is was guessed, not counted in texts")
     query: str = ""

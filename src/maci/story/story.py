@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Self, assert_never
 
+from maci.acquisition.plan import leaderless
 from maci.agents.judges.crit import CritScore
 from maci.cases.labels import Comparing, Join
 from maci.cases.names import Kind as RelationKind
@@ -136,6 +137,11 @@ class Story:
     def current(self) -> Round:
         """The round under way, or the last one."""
         return self.rounds[-1]
+
+    @property
+    def withholds(self) -> bool:
+        """Whether no answer will be given because word statistics cannot decide the case: then nothing may say who leads."""
+        return bool(self.opened.unfit) and not self.opened.config.answer.force
 
     @property
     def closed(self) -> tuple[Round, ...]:
@@ -345,8 +351,10 @@ class Story:
                 return self._at(event.round, watched=event)
             case Planned():
                 asked = {item.id: item.text for item in event.items if item.id in event.acquire}
-                return replace(self, plan=event, asked={**self.asked, **asked})
+                told = replace(event, items=leaderless(event.items)) if self.withholds else event
+                return replace(self, plan=told, asked={**self.asked, **asked})
             case Gained():
+                event = replace(event, before="", after="") if self.withholds else event
                 return replace(self, gained=(*self.gained, event))
             case Dialled():
                 return self._at(event.round, dials=event.dials, by_hand=event.by_hand, choice=event.choice)

@@ -7,10 +7,12 @@ since), the case and its evidence stand in its place, and ``exact`` is false.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, cast
+from json import dumps
+from types import MappingProxyType
+from typing import Any, Literal, cast
 
 from maci.agents.argument import Argument
 from maci.agents.prompt import BRIEF, FULL, messages
@@ -129,6 +131,91 @@ def arguments(debated: Debated) -> Iterator[ExportRow]:
 
 FORMS = {"sft": conversations, "pairs": preferences, "arguments": arguments}
 """Name on the command line → what makes the rows."""
+
+
+COLUMNS: Mapping[str, tuple[Literal["text", "texts", "messages", "flag", "whole", "number"], str]] = MappingProxyType(
+    {
+        "messages": ("messages", "the chat, the last message is the agent's turn"),
+        "prompt": ("messages", "the case and its evidence"),
+        "chosen": ("messages", "an argument that was admitted"),
+        "rejected": ("messages", "an argument of the same round that was not admitted"),
+        "run": ("text", "folder of the record"),
+        "case": ("text", "id of the case, or the beginning of its question"),
+        "question": ("text", "what was asked"),
+        "answer": ("text", "the answer of the debate; null where it is withheld"),
+        "was": ("text", "the true outcome; null where it is not known"),
+        "right": ("flag", "whether the answer was right; null where that is not known"),
+        "round": ("whole", "round of the debate, from 1"),
+        "argument": ("text", "id of the argument in its debate"),
+        "agent": ("text", "who spoke, by its name at the table"),
+        "model": ("text", "the model behind the agent; empty for readers and code"),
+        "exact": (
+            "flag",
+            "the prompt is the one that was sent, word for word; else the case and its evidence stand for it",
+        ),
+        "outcome": ("text", "what the argument is about"),
+        "against": ("flag", "whether it speaks against that outcome"),
+        "claim": ("text", "the claim"),
+        "reasons": ("texts", "the reasons given for it"),
+        "evidence": ("texts", "the passages it cites"),
+        "admitted": ("flag", "whether it passed the gate"),
+        "same_agent": ("flag", "whether both arguments are of one agent"),
+        "q": ("number", "evidence quality, from -1 to 1; null where it is undefined"),
+        "crit": ("number", "the judges' score, from 0 to 1; null where nobody scored it"),
+        "chosen_crit": ("number", "the judges' score of the admitted argument"),
+        "rejected_crit": ("number", "the judges' score of the other"),
+        "why": ("text", "why it was not admitted"),
+        "why_rejected": ("text", "why it was not admitted; empty where it was"),
+    }
+)
+"""Every column of every form: what kind of values it has, and what they mean."""
+
+
+def card(form: str, file: str, rows: Sequence[ExportRow], debates: Sequence[Debated], left_out: int) -> str:
+    """A data card for a file of rows, with the header that the Hugging Face Hub reads."""
+    known = [each.right for each in debates if each.right is not None]
+    sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+    size = next((name for most, name in sizes if len(rows) < most), "n>1M")
+    models = sorted({name for each in debates for name in _models(each.story.opened).values()})
+    header = [
+        "---",
+        "configs:",
+        f"- config_name: {form}",
+        f"  data_files: {dumps(file)}",
+        "size_categories:",
+        f"- {size}",
+    ]
+    lines = [
+        *header,
+        "tags:",
+        "- debate",
+        "- maci",
+        "---",
+        f"# Debates recorded by MACI: {form}",
+        "",
+        f"{cast(str, FORMS[form].__doc__).strip()} Written by `maci export --format {form}`.",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| rows | {len(rows):,} |",
+        f"| debates | {len(debates):,} |",
+        f"| cases | {len({(case.question, case.context) for case in (each.story.opened.case for each in debates)}):,} |",
+        f"| debates with a known answer, and right | {len(known):,}, {sum(known):,} |",
+        f"| debates left out: unfinished, or their record cannot be read or recomputed | {left_out:,} |",
+        f"| models that spoke | {', '.join(f'`{name}`' for name in models) or 'none: readers or code'} |",
+        "",
+        "| column | values | meaning |",
+        "|---|---|---|",
+        *(f"| `{name}` | {COLUMNS[name][0]} | {COLUMNS[name][1]} |" for name in rows[0]),
+        "",
+        "## Before you publish it",
+        "- **Licence.** None is set, because only you can: cases and evidence are yours or others', and the terms of the models above",
+        "  may restrict what their words are used for. Add `license:` to the header once you know.",
+        "- **People.** Cases and evidence are copied as they were given. Read them before you publish: "
+        "`maci debate --redact` takes out the context, sources and ids of a case, not its question or the words of its evidence.",
+        "- **Truth.** An admitted argument passed a gate of evidence and judges. That does not make it true: see `right` and `was`.",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
 
 
 def case_text(story: Story) -> str:

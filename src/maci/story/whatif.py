@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from maci.acquisition.gain import Stakes, Utilities, utilities_of
-from maci.acquisition.plan import AcquisitionPlan
+from maci.acquisition.plan import AcquisitionPlan, leaderless
 from maci.acquisition.proposals import Surveyor
 from maci.agents.library import Library
-from maci.config import Config, load, parameters
+from maci.config import QUICKER, Config, load, parameters
 from maci.controller.acquiring import plan_for, residual
 from maci.controller.ending import unfit
 from maci.controller.events import Event
@@ -30,12 +30,12 @@ from maci.story.result import plan_of
 from maci.story.words import plural
 
 CAUTION = (
-    "Off-policy: the agents spoke under the recorded dials and gates; under the other rules they would have been told "
-    "something else."
+    "Only the rules change here: the agents spoke under the recorded dials and gates, and under others they would have been "
+    "told something else (off-policy)."
 )
 _BLIND = {
     "evidence.encoder", "evidence.adapt", "evidence.k_ret", "evidence.context_tokens", "agents.order", "agents.temperature",
-    "crit.judge_temperature", "budget.tokens", "budget.seconds",
+    "crit.judge_temperature", "crit.together", "budget.hedge", "budget.tokens", "budget.seconds",
 }  # fmt: skip
 """Settings that act before or outside what a record holds."""
 
@@ -75,7 +75,7 @@ class Otherwise:
     ignored: tuple[str, ...]
     """Settings that differ and cannot be judged from a record."""
     remark: str = ""
-    """Where the record goes on after what both rows are about."""
+    """Where the record continues after what both rows are about."""
 
     @property
     def flips(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -101,6 +101,8 @@ def other_rules(
     pairs = zip(parameters(recorded), parameters(load(recorded.profile, environ={})), strict=True)
     own = {mine.key: mine.value for mine, theirs in pairs if mine.value != theirs.value}
     chosen = profile or (recorded.profile if file is None else None)
+    if chosen == "paper":  # how a record was shortened is no rule that another could follow
+        own = {key: value for key, value in own.items() if key not in QUICKER}
     return load(chosen, file=file, sets=sets, base=own, environ={})
 
 
@@ -168,12 +170,18 @@ def replan(
     if state.mixture is None:
         raise InputError("there is no belief on record yet: a plan needs at least the openings of a debate")
     if size is None and stakes is None and not bits and state.planned is not None and state.finished is not None:
-        return plan_of(state.planned), state
+        return _shown(plan_of(state.planned), state), state
     last = next((event for event in reversed(events) if isinstance(event, Surveyed)), None)
     found = last or _surveyor(state).survey(residual(state))
     plan = plan_for(state, found.candidates, size=size, utilities=None if bits else utilities_for(state, stakes, where))
     notes = (plan.note, "" if last is None else last.note)
-    return replace(plan, considered=found.considered, note=" ".join(filter(None, notes))), state
+    plan = replace(plan, considered=found.considered, note=" ".join(filter(None, notes)))
+    return _shown(plan, state), state
+
+
+def _shown(plan: AcquisitionPlan, state: State) -> AcquisitionPlan:
+    """The plan as people see it: where the answer is withheld, without what says who leads."""
+    return replace(plan, items=leaderless(plan.items)) if unfit(state) else plan
 
 
 def utilities_for(state: State, stakes: Stakes | None, where: str = "utilities") -> Utilities | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from textwrap import shorten
 
 from maci.acquisition.gain import Favoured
@@ -25,7 +27,7 @@ STOPS: Mapping[StopReason, str] = {
     "impasse": "Progress has ended without agreement.",
     "stalemate": "No argument was good enough any more.",
     "max_rounds": "The last allowed round was played.",
-    "budget": "The budget is spent.",
+    "budget": "The budget did not reach further.",
     "triage": "No debate was held: it was not expected to be worth its tokens.",
     "stopped_by_user": "A person stopped it.",
     "error": "It ended with an error.",
@@ -57,6 +59,8 @@ _SURE = (
 )
 
 
+ALL = "all agents"
+"""What the mixture is called everywhere."""
 _TIE = 1e-6
 """Leads that are nearer than this are equal (D19)."""
 _LONGEST = 11
@@ -92,6 +96,37 @@ def how_sure(p: float, rival: tuple[str, float] | None = None) -> str:
     if rival is not None and percent(p) == percent(rival[1]):
         return f"about even with {rival[0]}"
     return next(words for least, words in _SURE if p >= least)
+
+
+_CLOSE = 0.1
+"""Leads below a half that are smaller than this decide nothing where the agents are not of one mind."""
+
+
+def nobody_leads(
+    answer: str | None, belief: Mapping[str, float], *, agreed: bool | None, tied: Sequence[str] = ()
+) -> str:
+    """The outcomes that are about as probable as the answer; empty where the answer is one.
+
+    >>> nobody_leads("c", {"c": 0.31, "a": 0.29, "o": 0.17}, agreed=False).replace("\N{NO-BREAK SPACE}", " ")
+    'c 31 %, a 29 %'
+    >>> nobody_leads("c", {"c": 0.31, "a": 0.29}, agreed=True), nobody_leads("c", {"c": 0.55, "a": 0.45}, agreed=False)
+    ('', '')
+    """
+    p = 0.0 if answer is None else belief.get(answer, 0.0)
+    rest = leading({label: q for label, q in belief.items() if label != answer}, len(belief))
+    near = [label for label, q in rest if label in tied] or [
+        label for label, q in rest[:1] if agreed is not True and p < 0.5 and p - q < _CLOSE
+    ]
+    if answer is None or not near:
+        return ""
+    return ", ".join(f"{label} {percent(belief[label])}" for label in (answer, *near[:2]))
+
+
+def unclear(result: Finished | None) -> str:
+    """The outcomes between which a finished debate does not decide; empty where it does, and where no answer is given."""
+    if result is None or result.abstained is not None:
+        return ""
+    return nobody_leads(result.given, result.distribution, agreed=result.agreed, tied=result.tied)
 
 
 def leading(belief: Mapping[str, float], n: int = 3) -> list[tuple[str, float]]:
@@ -147,7 +182,7 @@ def as_sentence(text: str) -> str:
 
 def triage_words(event: Triaged) -> str:
     """Where triage looked, and whether it went on."""
-    return f"after {_STAGES[event.stage]}: {'goes on' if event.escalate else 'stops here'}"
+    return f"after {_STAGES[event.stage]}: {'continues' if event.escalate else 'stops here'}"
 
 
 def triage_why(event: Triaged) -> tuple[str, ...]:
@@ -194,7 +229,10 @@ def stopped(story: Story) -> str:
     if result.stop_reason == "triage" and (looked := story.rounds[0].triaged):
         return " ".join((said, *triage_why(looked[-1])))
     if result.stop_reason in ("budget", "error", "triage"):
-        return f"{said} {as_sentence(result.detail)}" if result.detail else said
+        advice = (
+            " Start it again with a higher ceiling." if result.stop_reason == "budget" and not result.rounds else ""
+        )
+        return f"{said} {as_sentence(result.detail)}{advice}" if result.detail else said
     if result.stop_reason == "stopped_by_user":
         return as_sentence(result.detail) if result.detail else said
     last = story.closed[-1] if story.closed else None
@@ -270,11 +308,34 @@ def acquired_words(event: Acquired, most: int = 120) -> str:
     >>> acquired_words(Acquired(round=1, item="q", verdict="present", text="yes", source="ask"))
     'Answer (ask): yes.'
     """
+    return f"Answer ({event.source or 'the source'}): {_reply(event, most)}"
+
+
+def _reply(event: Acquired, most: int) -> str:
     said, verdict = shorten(event.text, most, placeholder=" …").rstrip("."), _VERDICTS[event.verdict]
     by = f" by {event.by}" if event.by else ""
     plain = said.casefold() in ("", verdict) or (event.verdict == "told" and not by)
     read = "" if plain else f" Read{by} as: {verdict}."
-    return f"Answer ({event.source or 'the source'}): {said or verdict}.{read}"
+    return f"{said or verdict}.{read}"
+
+
+def found_words(question: str, event: Acquired) -> str:
+    """A question and what came back.
+
+    >>> found_words("Any joint pain?", Acquired(round=1, item="q", verdict="absent", text="no", source="ask"))
+    'Any joint pain? Answer: no.'
+    >>> found_words("What is the pressure?", Acquired(round=1, item="q", verdict="told", text="Pressure: 3.8 bar", source="ask"))
+    'What is the pressure? Answer: 3.8 bar.'
+    """
+    remarks = "".join(f" ({remark})" for remark in event.remarks)
+    return f"{as_sentence(question)} Answer: {_reply(_unlabelled(event, question), 240)}{remarks}"
+
+
+def _unlabelled(event: Acquired, question: str) -> Acquired:
+    """An answer without a label that only repeats the question."""
+    label, colon, rest = event.text.partition(": ")
+    asked = set(re.findall(r"\w+", question.casefold()))
+    return replace(event, text=rest) if colon and set(re.findall(r"\w+", label.casefold())) <= asked else event
 
 
 def gained_words(event: Gained) -> str:
@@ -335,14 +396,14 @@ def watched(event: Watched) -> Iterator[str]:
     for held in event.stubborn:
         yield f"watch: {held.agent} stays with {held.outcome} although new evidence for {held.against} was shown to it"
     if event.collapsed:
-        yield "watch: the mixture grew much surer, and no new evidence was admitted"
+        yield "watch: all agents together grew much surer, and no new evidence was admitted"
     if event.hollow:
         yield "watch: disagreement fell while neither shared evidence (O) nor its quality (Q) rose"
     if event.repeated:
         pairs = [f"{r.argument} as {r.of}" for r in event.repeated]
         yield f"watch: {plural(len(pairs), 'argument')} said before: {_some(pairs)}"
     if event.mixture in ("harmed", "mended"):
-        yield f"watch: the mixture's answer went {_flip(event.mixture == 'harmed')}"
+        yield f"watch: the joint answer went {_flip(event.mixture == 'harmed')}"
     for agents, harmed in ((event.harmed, True), (event.mended, False)):
         if agents:
             yield f"watch: {', '.join(agents)} went {_flip(harmed)}"
@@ -366,6 +427,8 @@ def narrower_words(result: Finished) -> str:
 
 def known_words(story: Story, gold: str) -> str:
     """The truth, and whether the answer is it, exactly or at the level at which names are compared."""
+    if unclear(story.result) and story.result is not None:
+        return f"{gold}, {'the first of these' if gold == story.result.answer else 'not the first of these'}"
     if story.result is None or gold != story.result.answer:
         return f"{gold}, so this is wrong"
     return gold if story.exact else f"{story.opened.case.gold}, so this is right, but not as narrow or wide"
@@ -377,7 +440,7 @@ def besides(result: Finished) -> Iterator[tuple[str, str]]:
         yield narrower_words(result), ""
     if (back := result.rolled_back) is not None:
         p = back.distribution[back.answer]
-        yield f"This is the round-0 vote; the debate itself came to {back.answer} (p = {p:.2f})", "yellow"
+        yield f"This is the vote of the openings; the debate itself came to {back.answer} (p = {p:.2f})", "yellow"
     if (held := result.prediction_set) is not None:
         yield (
             f"Prediction set: {{{', '.join(held.outcomes)}}}: holds the truth in {100 * held.coverage:g} % of cases like the "

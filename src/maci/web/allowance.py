@@ -12,7 +12,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ class AllowanceSpent(EnvironmentError_):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ceilings:
+class DailyCeilings:
     """The most of a day; ``None`` is no ceiling."""
 
     tokens: int | None = None
@@ -95,11 +95,20 @@ def on_record(events: Sequence[Event]) -> Bound:
     return Bound(spent.tokens, spent.usd)
 
 
+def _is_over(day: str, today: str) -> bool:
+    """Whether a new day has begun. A clock that is set back over midnight begins none; one that was days ahead was wrong before.
+
+    >>> _is_over("2026-05-01", "2026-05-02"), _is_over("2026-05-01", "2026-04-30"), _is_over("2031-05-01", "2026-05-01")
+    (True, False, True)
+    """
+    return not timedelta(0) <= date.fromisoformat(day) - date.fromisoformat(today) <= timedelta(1)
+
+
 class Allowance:
     """The day's spending of one server. Any thread may use it."""
 
     def __init__(
-        self, ceilings: Ceilings, runs: Path, today: Callable[[], str] = lambda: date.today().isoformat()
+        self, ceilings: DailyCeilings, runs: Path, today: Callable[[], str] = lambda: date.today().isoformat()
     ) -> None:
         self._ceilings, self._runs, self._today = ceilings, runs, today
         self._lock = threading.Lock()
@@ -114,7 +123,7 @@ class Allowance:
         ``before`` is what is on record of one that is resumed.
         """
         with self._lock:
-            if self._today() != self._day:
+            if _is_over(self._day, self._today()):
                 self._begin(self._today())
             own = self._visitor(visitor)
             left = [own.left, self._all.left]
@@ -182,8 +191,9 @@ class Allowance:
         path = self._runs / FILE
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            if data["day"] != self._day:
+            if _is_over(data["day"], self._day):
                 return
+            self._day = data["day"]
             for name, spent in data["visitors"].items():
                 self._add(name, spent)
             for id, claim in data["open"].items():

@@ -24,8 +24,8 @@ from typing import Any, Literal
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from maci.web import Limits
 from maci.web.allowance import visitor_of
-from maci.web.server import Limits
 
 _log = logging.getLogger("maci.web")
 _SPARE = 512

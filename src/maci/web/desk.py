@@ -1,6 +1,6 @@
 """The desk of the server: what is under way, what is on record, and starting, resuming and steering debates.
 
-Transcripts are the truth. A debate that is not under way and has no result broke off, whatever the reason, and can be gone on with.
+Transcripts are the truth. A debate that is not under way and has no result broke off, whatever the reason, and can be resumed.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Literal
 
 from maci.acquisition.plan import Item
-from maci.cases.case import Case
+from maci.cases.case import Case, redact
 from maci.config import Config
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.controller.inputs import Intervened, Opened
-from maci.errors import EnvironmentError_, InputError
+from maci.errors import EnvironmentError_, InputError, concerning
 from maci.llm.models import price_for
 from maci.llm.usage import Bound
 from maci.paths import run_dir, slug
@@ -30,15 +30,15 @@ from maci.seating.seating import PanelChoice, closing_on_failure, reseat, seat_c
 from maci.seating.spec import PanelSpec
 from maci.seating.trust import resumed
 from maci.story import Story
+from maci.web import ServerSettings
 from maci.web.allowance import Allowance, Claim, on_record, visitor_of
+from maci.web.forms import Kept
 from maci.web.history import Summary
 from maci.web.index import Found, History
 from maci.web.live import Broadcast, Live, Prepared
 from maci.web.pages.debate import line
 from maci.web.pages.panels import Prices
 from maci.web.pages.parts import panels
-from maci.web.server import ServerSettings
-from maci.web.uploads import Kept
 
 _RENDER = 0.2
 """Seconds between two drawings of what is true now."""
@@ -139,10 +139,6 @@ class Desk:
             p=last.mixture[last.answer] if last and last.answer is not None else None,
         )
 
-    def is_live(self, id: str | None) -> bool:
-        """Whether a debate is under way here."""
-        return id in self._running
-
     async def run(self, id: str) -> Run:
         """A debate, under way or from its record."""
         run = self._running.get(id)
@@ -164,10 +160,12 @@ class Desk:
 
     async def start(self, case: Case, choice: PanelChoice, visitor: str = "") -> Run:
         """Begin a debate; raises what stands in the way, and then leaves nothing behind. ``visitor`` is the address of who pays."""
-        id = run_dir(slug(case.id or case.question)).name
+        panel, config = choice.settled()  # at once: whoever waited for a place would lose it to another meanwhile
+        with concerning("settings"):
+            case = redact(redact(case, self.settings.redact), config.evidence.redact)
+        id = run_dir(slug(case.id or case.question)).name  # of what is left, since it is in the URL
 
         def prepare() -> Prepared:
-            panel, config = choice.settled()
             with self._claimed(id, panel, config, visitor) as claim:
                 seated = seat_case(case, choice)
                 with closing_on_failure(seated.house):
@@ -204,9 +202,9 @@ class Desk:
     def _claimed(
         self, id: str, panel: PanelSpec | str, config: Config, visitor: str, recorded: Sequence[Event] = ()
     ) -> Iterator[Claim | None]:
-        """What a debate may spend of the day, given back if it cannot start; nothing where there is no ceiling, or no model."""
+        """What a debate may spend of the day, given back if it cannot start; nothing where there is no ceiling, or only readers."""
         ceilings, budget = self.settings.ceilings, config.budget
-        if not ceilings or isinstance(panel, str) or not panel.seated:
+        if not ceilings or isinstance(panel, str) or not panel.paid:
             yield None
             return
         unknown = [name for name in panel.seated if price_for(name, panel.options(name)) is None]
@@ -305,7 +303,7 @@ class Desk:
             run.live.intervene(Intervened(pause=True, by="the client, who left,"))
 
     async def close(self) -> None:
-        """Break off what is under way; it can be gone on with."""
+        """Break off what is under way; it can be resumed."""
         for run in list(self._running.values()):
             if run.live is not None:
                 await run.live.close()

@@ -6,6 +6,7 @@ another site's name   The Host header must name this server, so that a site whos
 a stranger            With a token: the cookie of somebody who gave it, or `Authorization: Bearer`.
 another site's form   What changes something must come from a page of ours (Origin, Sec-Fetch-Site) and carry the
                       word that only our pages know (:attr:`Visit.word`, checked where forms are read).
+two requests in one   A body of two lengths, which a proxy before us could end elsewhere, is refused.
 too much              Bodies are counted while they come in, and streams while they last.
 ====================  =========================================================================================
 
@@ -29,9 +30,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maci.llm.keys import is_loopback_host
+from maci.web import ServerSettings
 from maci.web.allowance import visitor_of
 from maci.web.connections import Full, Room
-from maci.web.server import ServerSettings
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -132,6 +133,10 @@ class Guard:
 
     def _refusal(self, request: HTTPConnection) -> Response | None:
         method, headers, host = request.scope["method"], request.headers, request.headers.get("host", "")
+        if (
+            "transfer-encoding" in headers and "content-length" in headers
+        ):  # a proxy may see another end of it than we do
+            return _said(400, "a request has one length, and this one gives two", {"connection": "close"})
         if self._settings.token is None and not self._ours(host):
             here = f"use http://127.0.0.1:{self._settings.port}/"
             return _said(421, f"this server does not answer to the name {host[:80]!r}: {here}")

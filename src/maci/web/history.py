@@ -15,7 +15,9 @@ from typing import Any, Literal
 from maci.cases.labels import canonical
 from maci.cases.outcomes import OutcomeSpace
 from maci.errors import MaciError
+from maci.files.parse import opened
 from maci.paths import writing
+from maci.story.words import nobody_leads
 
 FILE = "transcript.jsonl"
 LABEL = "label.json"
@@ -40,6 +42,8 @@ class Summary:
     answer: str | None = None
     withheld: bool = False
     """No answer is given: at the risk level asked for it is only a guess, or word statistics cannot decide the case."""
+    unclear: str = ""
+    """Where nobody leads: the outcomes that are about equally probable."""
     agreed: bool | None = None
     """Whether the agents led with one outcome at the end."""
     p: float | None = None
@@ -89,7 +93,7 @@ def summary_of(id: str, path: Path) -> Summary:
     """A debate in one row; one that cannot be read says so."""
     name, tags = read_label(path)
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             first = json.loads(file.readline(_LONGEST))
             last = _last(file)
             file.seek(0)
@@ -114,12 +118,12 @@ def label(path: Path, name: str, tags: str) -> None:
 def read_label(path: Path) -> tuple[str, tuple[str, ...]]:
     """The name and tags that people gave the debate of a transcript; nothing where there are none, or none that can be read."""
     try:
-        with path.with_name(LABEL).open("rb") as file:
+        with opened(path.with_name(LABEL)) as file:
             found = json.loads(file.read(_TAIL))
         name, tags = str(found["name"])[:_LETTERS], tuple(tags_of(",".join(map(str, found["tags"]))))
         " ".join((name, *tags)).encode()  # half a character is no name
         return name, tags
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (MaciError, OSError, ValueError, KeyError, TypeError, RecursionError):
         return "", ()
 
 
@@ -144,7 +148,10 @@ def _summary(
     agents = tuple(str(seat["name"]) for seat in first["agents"])
     title = str(case.get("title") or "")
     gold, withheld = case.get("gold"), over and last.get("abstained") is not None
-    known = isinstance(gold, str) and answer is not None and not withheld
+    near = ""
+    if over and answer is not None and not withheld:
+        near = nobody_leads(answer, last["distribution"], agreed=last.get("agreed"), tied=last.get("tied") or ())
+    known = isinstance(gold, str) and answer is not None and not withheld and not near
     labels: Sequence[Any] = case["outcomes"].get("labels") or ()
     words = (
         id,
@@ -169,6 +176,7 @@ def _summary(
         agreed=last.get("agreed") if over else None,
         answer=answer,
         withheld=withheld,
+        unclear=near,
         right=_right(case["outcomes"], gold, str(answer)) if known else None,
         asked=_holds(whole, "acquired"),
         by_hand=_holds(whole, "intervened"),

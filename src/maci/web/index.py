@@ -23,7 +23,7 @@ from maci.files.sqlite import SqliteFile
 from maci.web.history import FILE, Summary, label, summary_of
 
 INDEX = ".index.sqlite"
-_VERSION = 1
+_VERSION = 2
 _TABLES = """
 CREATE TABLE IF NOT EXISTS debates (
     place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, created TEXT NOT NULL, summary TEXT NOT NULL
@@ -100,7 +100,7 @@ class History:
         if wanted is not None:
             fits = self._do(f"SELECT count(*) {_FITTING}", wanted)[0][0]
         fitting = f"SELECT summary {_FITTING if wanted else 'FROM debates'} {_NEWEST}"
-        rows = self._do(fitting, {**(wanted or {}), "most": most, "start": max(0, start)})
+        rows = self._do(fitting, {**(wanted or {}), "most": most, "start": min(max(0, start), 1 << 62)})
         return Found([_unpacked(text) for (text,) in rows], total if fits is None else fits, total, self._unread)
 
     def named(self, ids: Collection[str]) -> list[Summary]:
@@ -129,7 +129,7 @@ class History:
     def refresh(self) -> None:
         """Bring the index up to date with the folder."""
         began = monotonic()
-        names = [e.name for e in os.scandir(self.folder) if e.is_dir() and not e.name.startswith(".")]
+        names = [entry.name for entry in os.scandir(self.folder) if _may_hold_a_debate(entry)]
         if not self._stamps:
             self._stamps = dict(self._do("SELECT id, stamp FROM debates"))
         changed = [(name, stamp) for name in names if (stamp := self._stamp(name)) != self._stamps.get(name, "")]
@@ -209,6 +209,15 @@ class History:
                 self._index = None
 
 
+def _may_hold_a_debate(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder; no hidden one, and none whose name is no text."""
+    try:
+        entry.name.encode()
+        return entry.is_dir() and not entry.name.startswith(".")
+    except (OSError, UnicodeEncodeError):  # such as a link that leads to itself
+        return False
+
+
 def _index(folder: Path, *, again: bool) -> SqliteFile:
     """The index of a folder; made anew where it cannot be used, and kept in memory where it cannot be written."""
 
@@ -246,6 +255,8 @@ def _forget(index: SqliteFile, id: str) -> None:
 
 _SHORTEST = 3
 """Letters of a word that the index of words finds; shorter ones are looked for in each text."""
+_WORDS = 50
+"""Most words of a query that are looked for."""
 _FITTING = """
 FROM debates WHERE (:badge IS NULL OR place IN (SELECT place FROM badges WHERE badge = :badge))
 AND (:match IS NULL OR place IN (SELECT rowid FROM searched WHERE searched MATCH :match))
@@ -261,7 +272,7 @@ def _wanted(query: str, only: str, live: Mapping[str, str]) -> dict[str, str | N
     """The values of a search; ``None`` where everything fits."""
     if not query.split() and not only:
         return None
-    words = query.casefold().split()
+    words = list(dict.fromkeys(query.casefold().split()))[:_WORDS]
     long = [f'"{word.replace(chr(34), chr(34) * 2)}"' for word in words if len(word) >= _SHORTEST]
     short = [word for word in words if len(word) < _SHORTEST]
     wanted: dict[str, str | None] = {

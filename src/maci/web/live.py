@@ -181,7 +181,7 @@ class Live:
             self._tell(self._asked, None)
 
     def break_off(self, why: str) -> None:
-        """Cancel what is under way; what was recorded stays, and can be gone on with."""
+        """Cancel what is under way; what was recorded stays, and can be resumed."""
         self._why = why
         if self._loop is not None and self._task is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._task.cancel)
@@ -221,7 +221,7 @@ class Live:
                     seated.opened, table, record=record, recorded=prepared.recorded, hand=self._hand,
                     ledger=None if claim is None else claim.ledger,
                 )  # fmt: skip
-                async with aclosing(stream):  # type: ignore[type-var]
+                async with aclosing(stream):
                     async for last in stream:
                         self._tell(self._hear, last)
         finally:

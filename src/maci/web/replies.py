@@ -20,8 +20,8 @@ from maci.story.outline import outline
 from maci.story.recommendation import recommendation
 from maci.story.words import as_sentence, shown, stop_of
 from maci.web.allowance import AllowanceSpent
-from maci.web.asked import Wanted
 from maci.web.desk import Busy, Run
+from maci.web.requests import NoSuchModel, Wanted
 
 
 class Failed(EnvironmentError_):
@@ -36,14 +36,18 @@ class BrokenOff(EnvironmentError_):
     retry_after = 5.0
 
 
+_A_WHILE = 60.0
+"""Seconds to wait where nothing says how long, as for a key that somebody has to set."""
+
+
 def error_body(error: BaseException, message: str, status: int) -> dict[str, Any]:
     """An error as OpenAI's API has it."""
     field = error.about if isinstance(error, MaciError) else ""
     kind = "invalid_request_error" if status < 429 else "rate_limit_error" if status == 429 else "server_error"
     param = "model" if field == "panel" else field or None
-    code = getattr(error, "code", None) or (
-        "insufficient_quota" if isinstance(error, BudgetError | AllowanceSpent) else None
-    )
+    code = "model_not_found" if isinstance(error, NoSuchModel) else None
+    if isinstance(error, BudgetError | AllowanceSpent):
+        code = "insufficient_quota"
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
@@ -51,14 +55,18 @@ def error_headers(error: BaseException, status: int) -> dict[str, str]:
     """When to ask again; ``x-should-retry``, which the official SDKs obey, keeps them from buying a debate that failed once more."""
     if status < 429:
         return {}
-    wait = getattr(error, "retry_after", None)
+    wait, later = wait_of(error) or _A_WHILE, isinstance(error, Busy | BrokenOff)
+    return {"retry-after": str(int(wait) + 1), "x-should-retry": str(later).lower()}
+
+
+def wait_of(error: BaseException) -> float | None:
+    """Seconds after which to ask again, where that is known."""
     if isinstance(error, AllowanceSpent):
         now = datetime.now()
-        wait = (datetime.combine(now.date() + timedelta(days=1), datetime.min.time()) - now).total_seconds()
-    elif isinstance(error, BudgetError):
-        wait = 60.0  # what was answered is in the response cache: the same request gets further
-    later = isinstance(error, Busy | BrokenOff)
-    return ({"retry-after": str(int(wait) + 1)} if wait else {}) | {"x-should-retry": str(later).lower()}
+        return (datetime.combine(now.date() + timedelta(days=1), datetime.min.time()) - now).total_seconds()
+    if isinstance(error, BudgetError):
+        return 60.0  # what was answered is in the response cache: the same request gets further
+    return error.retry_after if isinstance(error, MaciError) else None
 
 
 def status_of(error: BaseException) -> int:
@@ -87,6 +95,7 @@ def words(run: Run) -> str:
         return f"No answer. {look.withheld}"
     rest = shown(result.distribution, 10, story.scale)
     head = f"No answer. {look.withheld}\n\nBest guess: {result.answer}" if look.withheld else str(result.answer)
+    head = f"No clear answer: {look.unclear}".replace("\N{NO-BREAK SPACE}", " ") if look.unclear else head
     return (
         f"{head}\n\n"
         + "\n".join(f"{label}: {percent(p)}" for label, p in rest).replace("\N{NO-BREAK SPACE}", " ")
@@ -97,9 +106,14 @@ def words(run: Run) -> str:
 
 def content(run: Run, wanted: Wanted) -> tuple[str | None, str | None]:
     """Content and refusal: an answer that is withheld cannot be said in a schema that lists the answers."""
-    if wanted.form is None:
-        return words(run), None
     look = outline(run.story)
+    if wanted.form is None:
+        text = words(run)
+        if wanted.letters and look.answer is not None:
+            text += f"\n\nANSWER: {wanted.letters[look.answer]}"
+        elif wanted.letters:  # who reads letters must not take the reason for one
+            text = text.replace("answer: ", "answer. ")
+        return text, None
     if look.answer is None or look.p is None:
         return None, f"No answer. {look.withheld}"
     return wanted.form.fill(look.answer, look.p, " ".join(look.why)), None

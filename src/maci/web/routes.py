@@ -36,17 +36,17 @@ from maci.story.result import result_of
 from maci.story.whatif import other_rules, otherwise
 from maci.web import forms
 from maci.web.desk import Desk, NotHere
+from maci.web.forms import Files
 from maci.web.guard import TooMuch, Visit
 from maci.web.history import FILE, read_label
 from maci.web.pages.calls import calls_page
 from maci.web.pages.compare import Side, compare_page
 from maci.web.pages.debate import controls, debate_page
-from maci.web.pages.home import PER_PAGE, home_page
+from maci.web.pages.home import PER_PAGE, RESUMED, home_page
 from maci.web.pages.layout import STATIC, static, studies_page
 from maci.web.pages.new import new_page
 from maci.web.pages.panels import listed, panels_page
 from maci.web.pages.whatif import start_of, whatif_page, whatif_result
-from maci.web.uploads import Files
 
 
 class RecordRoute(APIRoute):
@@ -127,8 +127,12 @@ async def icon() -> Response:
 async def home(request: Request, q: str = "", page: int = 1, only: str = "") -> HTMLResponse:
     """The debates there are."""
     start = (min(max(1, page), _PAGES) - 1) * PER_PAGE
-    find = partial(desk_of(request).search, q[:200], only[:40], start=start, most=PER_PAGE)
-    return HTMLResponse(home_page(await asyncio.to_thread(find), visit_of(request), q[:200], only[:40], max(1, page)))
+    desk, query, only = desk_of(request), q[:200], only[:40]
+    found = await asyncio.to_thread(partial(desk.search, query, only, start=start, most=PER_PAGE))
+    broken = None
+    if not query and not only and page <= 1:  # those of later pages too
+        broken = await asyncio.to_thread(partial(desk.search, "", "broken", most=RESUMED))
+    return HTMLResponse(home_page(found, visit_of(request), query, only, max(1, page), broken))
 
 
 _PAGES = 1_000_000

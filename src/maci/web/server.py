@@ -1,110 +1,108 @@
-"""What a server is told when it starts.
-
-Serving: a socket, uvicorn, and the lines that say where.
-"""
+"""The application, pages and addresses put together behind the guard; and serving it: a socket, uvicorn, and the address it says."""
 
 from __future__ import annotations
 
 import logging
-import secrets
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
-from maci.errors import EnvironmentError_, InputError, MissingExtra
-from maci.llm.keys import is_loopback_host
-from maci.web.allowance import Ceilings
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 
-_SHORTEST_TOKEN = 16
+from maci import __version__
+from maci.debating.batch import owning
+from maci.errors import BudgetError, CheckFailed, EnvironmentError_, InputError, MaciError
+from maci.web import Limits, ServerSettings, replies, routes, steer, v1
+from maci.web.allowance import AllowanceSpent
+from maci.web.connections import Connection, Room, Sparing
+from maci.web.desk import Busy, Desk, NotHere
+from maci.web.guard import Guard, TooMuch
+from maci.web.pages.layout import problem
+
 _BACKLOG = 128
 """Connections that are accepted at once, before they are counted; far fewer than there are file descriptors to spare."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What strangers' input may be at most."""
+def create_app(settings: ServerSettings, room: Room | None = None) -> Guard:
+    """The whole application of one server; ``room`` counts its connections."""
+    desk = Desk(settings)
+    sharing = v1.Sharing(desk)
 
-    body: int = 12 << 20
-    """Bytes of a request."""
-    files: int = 20
-    file: int = 8 << 20
-    """Bytes of one file of evidence."""
-    seconds: int = 20
-    """Of computing that reading one of them may take."""
-    case_file: int = 1 << 20
-    text: int = 2_000_000
-    """Characters of all evidence together."""
-    kept: int = 48 << 20
-    """Bytes of files, of all visitors, that are kept while a form is filled in again."""
-    kept_seconds: float = 1800.0
-    debates: int = 8
-    """Debates under way at once."""
-    queue: int = 32
-    """Debates for programs that wait for one of these to end."""
-    connections: int = 1000
-    per_client: int = 400
-    """Connections from one address; streams may take half of these and of all."""
-    header_seconds: float = 10.0
-    """From the start of a connection, or the last answer, to a whole request without its body."""
-    body_seconds: float = 60.0
-    unread_seconds: float = 60.0
-    """How long a client may read nothing of its answer."""
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        sharing.close()
+        await desk.close()
+
+    app = FastAPI(title="MACI", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
+    app.add_middleware(GZipMiddleware, minimum_size=1000)
+    for part in (routes, steer, v1):
+        app.include_router(part.router)
+    for error in (MaciError, TooMuch, HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(error, _went_wrong)  # a page for the visitor; the server's log has the rest
+    guard = Guard(app, settings, room or Room(settings.limits))
+    app.state.desk, app.state.sharing, app.state.guard = desk, sharing, guard
+    return guard
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSettings:
-    """Where debates and studies are kept, and who may come in."""
-
-    runs: Path
-    studies: Path = Path("studies-out")
-    host: str = "127.0.0.1"
-    port: int = 8642
-    token: str | None = None
-    """Needed by every visitor if given; a server that others can reach has one."""
-    limits: Limits = field(default_factory=Limits)
-    any_model: bool = False
-    """Visitors may name any provider's models, not only those of the panels files."""
-    ceilings: Ceilings = field(default_factory=Ceilings)
-
-    def __post_init__(self) -> None:
-        if self.token is not None and len(self.token) < _SHORTEST_TOKEN:
-            raise InputError(
-                f"--token has {len(self.token)} characters, and at least {_SHORTEST_TOKEN} are needed: leave it out and one is made"
-            )
-        if self.token is None and not is_loopback_host(self.host):
-            raise InputError(f"--host {self.host} can be reached by others: a token is needed")
-
-    @property
-    def cookie(self) -> str:
-        """The cookie's name; browsers share cookies between the ports of a machine."""
-        return f"maci_{self.port}"
+async def _went_wrong(request: Request, error: Exception) -> Response:
+    """Every error as a page that says what to do; for programs as JSON."""
+    if isinstance(error.__cause__, TooMuch):
+        error = error.__cause__  # FastAPI calls it a body that cannot be read
+    status, title = _status(error)
+    message = str(error) if isinstance(error, MaciError | TooMuch) else "The log of the server says more."
+    if isinstance(error, HTTPException):
+        message = "There is no such page." if error.status_code == 404 else str(error.detail)
+    if isinstance(error, RequestValidationError):
+        message = "; ".join(f"{item['loc'][-1]}: {item['msg']}" for item in error.errors())
+    if request.url.path.startswith("/v1/"):
+        status = 400 if status == 422 else status  # as OpenAI's API has it
+        return JSONResponse(replies.error_body(error, message, status), status, replies.error_headers(error, status))
+    if isinstance(error, TooMuch):
+        return HTMLResponse(problem(title, message, (("/new", "New debate"), ("/", "All debates"))), status)
+    return HTMLResponse(problem(title, message), status)
 
 
-def with_token(settings: dict[str, object], host: str, token: str | None) -> ServerSettings:
-    """The settings of a server; one that others can reach gets a token if it has none."""
-    if token is None and not is_loopback_host(host):
-        token = secrets.token_urlsafe(24)
-    return ServerSettings(host=host, token=token, **settings)  # type: ignore[arg-type]
+_STATUS: tuple[tuple[type[Exception], int, str], ...] = (
+    (NotHere, 404, "Not here"),
+    (steer.Stale, 403, "Send it once more"),
+    (InputError, 422, "That cannot be done"),
+    (RequestValidationError, 422, "That cannot be done"),
+    (TooMuch, 413, "Too much"),
+    (AllowanceSpent, 429, "Not today"),
+    (BudgetError, 429, "The budget is spent"),
+    (Busy, 429, "Not now"),
+    (replies.Failed, 502, "No answer"),
+    (EnvironmentError_, 503, "Not now"),
+    (CheckFailed, 422, "This record cannot be shown"),
+)
+"""What an error means to a visitor; the first that fits."""
 
 
-def address(settings: ServerSettings) -> str:
-    """Where a browser finds it; with a token, the link that signs in."""
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    token = f"?token={settings.token}" if settings.token else ""
-    return f"http://{host}:{settings.port}/{token}"
+def _status(error: Exception) -> tuple[int, str]:
+    if isinstance(error, HTTPException):
+        return error.status_code, "Not here" if error.status_code == 404 else "That cannot be done"
+    found = ((status, title) for kind, status, title in _STATUS if isinstance(error, kind))
+    return next(found, (500, "Something went wrong here"))
 
 
 def serve(settings: ServerSettings, ready: Callable[[ServerSettings], None]) -> None:
-    """Serve until somebody ends it; ``ready`` is told where, once the socket is open."""
-    try:
-        import uvicorn
+    """Serve until somebody ends it; ``ready`` is told where, once the socket is open.
 
-        from maci.web.app import create_app
-        from maci.web.connections import Connection, Room, Sparing
-    except ImportError as error:
-        raise MissingExtra(error.name or "fastapi", "web", "maci serve") from error
+    Servers that share a folder would each spend the ceilings of a day: there is one of those that have any.
+    """
+    with owning(settings.runs, "--dir") if settings.ceilings else nullcontext():
+        _serve(settings, ready)
+
+
+def _serve(settings: ServerSettings, ready: Callable[[ServerSettings], None]) -> None:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     door = socket.socket(family, socket.SOCK_STREAM)
     door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

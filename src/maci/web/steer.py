@@ -14,11 +14,11 @@ from maci.controller.inputs import Intervened
 from maci.debating.estimate import estimate
 from maci.errors import InputError, MaciError
 from maci.web import forms
+from maci.web.forms import Upload, together
 from maci.web.guard import Guard
 from maci.web.pages.layout import sign_in_page
 from maci.web.pages.panels import REHEARSING
 from maci.web.routes import RecordRoute, address_of, desk_of, form_page, link, visit_of
-from maci.web.uploads import Upload, together
 
 router = APIRouter(default_response_class=HTMLResponse, route_class=RecordRoute)
 

@@ -1,9 +1,8 @@
 """Debates as an OpenAI-compatible endpoint: a model is a panel, an answer is the outcome with its probabilities.
 
 ``/v1/models`` lists ``readers`` first. ``/v1/chat/completions`` and ``/v1/responses`` debate the last message of the user
-(:mod:`maci.web.asked`) and answer as OpenAI's API does (:mod:`maci.web.replies`). On loopback any bearer is accepted; with a token it
-is that. For a client that leaves nothing more is bought: its debate breaks off, and goes on when it asks again
-(:class:`Sharing`).
+(:mod:`maci.web.requests`) and answer as OpenAI's API does (:mod:`maci.web.replies`). On loopback any bearer is accepted; with a token
+it is that. For a client that leaves nothing more is bought: its debate breaks off, and goes on when it asks again (:class:`Sharing`).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, cast
 
 from fastapi import APIRouter, Request
@@ -21,9 +21,9 @@ from starlette.requests import ClientDisconnect
 
 from maci.errors import BudgetError, EnvironmentError_, InputError, said
 from maci.web import replies
-from maci.web.asked import ChatRequest, NoSuchModel, ResponsesRequest, Wanted
 from maci.web.desk import Desk, Run
 from maci.web.forms import panels
+from maci.web.requests import ChatRequest, NoSuchModel, ResponsesRequest, Wanted
 from maci.web.routes import address_of, desk_of
 
 router = APIRouter(prefix="/v1")
@@ -62,6 +62,8 @@ class Shared:
     queued: bool = True
     left: bool = False
     """Nobody waited any more, so it breaks off."""
+    ended: float = 0.0
+    """When it was over."""
 
     @property
     def over(self) -> Run | None:
@@ -70,6 +72,17 @@ class Shared:
             return None
         run = self.task.result()
         return run if run.finished is not None and run.finished.answer is not None else None
+
+    @property
+    def failed_lately(self) -> bool:
+        """Whether it failed and a client that asks again has not waited for as long as it was told: not all obey."""
+        if self.run is None or self.run.finished is None:
+            return False
+        try:
+            replies.finished(self.run)
+        except (replies.Failed, BudgetError) as error:
+            return monotonic() < self.ended + (replies.wait_of(error) or 0.0)
+        return False
 
     @property
     def under_way(self) -> bool:
@@ -90,7 +103,9 @@ class Sharing:
         self._asked: OrderedDict[tuple[str, str], Shared] = OrderedDict()
 
     def join(self, asking: Asking, begin: Callable[[], Awaitable[Run]]) -> Shared:
-        """The debate for a request: a new one, unless the same is under way, broke off for want of a client, or is asked for again."""
+        """The debate for a request: a new one, unless the same is under way, broke off for want of a client, failed just now, or is
+        asked for again.
+        """
         known = self._asked.get(asking.place)
         if known is not None and known.digest != asking.digest:
             raise InputError(
@@ -99,7 +114,7 @@ class Sharing:
         again = bool(asking.key) or asking.retried
         if known is not None and known.left and known.run is not None:
             known = self._new(asking, begin, known.run)
-        elif known is None or not (known.under_way or (again and known.over is not None)):
+        elif known is None or not (known.under_way or known.failed_lately or (again and known.over is not None)):
             known = self._new(asking, begin, None)
         known.left = False
         known.clients += 1
@@ -148,6 +163,7 @@ class Sharing:
         if shared.left:  # while the table was set
             self._desk.leave(shared.run)
         await shared.run.over.wait()
+        shared.ended = monotonic()
         return shared.run
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maci.acquisition.gain import added_gains, choose, gain, gains, posterior, value
+from maci.acquisition.gain import added_gains, choose, gain, gain_each, gains, posterior, value
 from maci.errors import InputError
 from maci.moderator.belief import entropy
 
@@ -53,6 +53,14 @@ def test_gain_equals_enumeration_and_is_never_negative(space):
         assert gain(p, table) >= 0
     assert joint_gain(p, tables) == pytest.approx(brute(p, tables), abs=1e-9)
     assert joint_gain(p, tables) <= entropy(p) + 1e-9
+
+
+@given(spaces(12))
+@settings(max_examples=100, deadline=None)
+def test_many_gains_at_once_are_those_of_each_to_the_last_bit(space):
+    """A plan is recomputed from the record: one bit less, and two equal items change places."""
+    p, tables = space
+    assert gain_each(p, tables) == [gain(p, table) for table in tables]
 
 
 @given(spaces(4))

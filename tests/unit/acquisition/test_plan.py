@@ -9,11 +9,13 @@ import pytest
 
 from maci.acquisition.answers import same_subject
 from maci.acquisition.features import Features
+from maci.acquisition.finding import kind_of
 from maci.acquisition.gain import Utilities
-from maci.acquisition.plan import Asked, Proposal, Residual, make_plan
-from maci.acquisition.proposals import Surveyor, distinct, kind_of
+from maci.acquisition.plan import AgentInquiry, Proposal, Residual, make_plan, tables_of
+from maci.acquisition.proposals import Surveyor, distinct, known
 from maci.agents.argument import Inquiry
 from maci.agents.library import Library
+from maci.cli.ending import plan_lines
 from maci.config.sections import Plan
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
@@ -39,6 +41,32 @@ def test_items_are_ranked_by_what_they_add_and_say_what_answers_would_do():
     assert (present.probability, present.leader, present.after) == pytest.approx((0.5, "Flu", 0.9))
     assert (absent.leader, absent.before, absent.after, absent.changes) == ("Cold", 0.4, pytest.approx(0.72), True)
     assert item.gain_per_cost == item.expected_information_gain == plan.joint_gain
+
+
+def test_what_one_case_says_is_still_asked_of_the_next():
+    """What the built-in knowledge proposes for some outcomes is made once; what a case says is left out for that case alone."""
+
+    def asked(text: str) -> set[str]:
+        open_ = Residual(question="?", text=text, labels=("Dengue fever", "Malaria"), p=(0.5, 0.5))
+        return {proposal.subject for proposal in known(open_, {})}
+
+    everything = asked("")
+    assert everything - asked("She has had a high fever and chills.") >= {"chills"}
+    assert asked("") == everything
+
+
+def test_only_outcomes_that_are_still_possible_are_asked_about():
+    open_ = Residual(question="?", text="", labels=("Dengue fever", "Malaria"), p=(1.0, 0.0))
+    assert all(set(proposal.table) == {"Dengue fever"} for proposal in known(open_, {}))
+
+
+def test_tables_made_at_once_are_those_of_each():
+    many = [ask("fever", 0.9, 0.1, 0.3), ask("rash", 0.2, 0.7, 0.1, answers=("a", "b"), otherwise=(0.4, 0.4))]
+    three = replace(many[0], answers=("a", "b", "c"), table={"Cold": (0.1, 0.2, 0.3)}, otherwise=(0.2, 0.2, 0.2))
+    found = tables_of([many[0], three, many[1]], LABELS)
+    assert found[0].tolist() == [[0.9, 1 - 0.9], [0.1, 0.9], [0.3, 0.7]]
+    np.testing.assert_allclose(found[1], [[1 / 3] * 3, [1 / 6, 2 / 6, 3 / 6], [1 / 3] * 3])
+    assert found[2].shape == (3, 2)
 
 
 def test_cost_counts_and_a_dear_item_below_its_price_is_left_out():
@@ -116,6 +144,15 @@ def test_rates_of_phrases_are_counted_and_smoothed():
     assert row.tolist() == pytest.approx([(2 + base) / 3, (1 + base) / 3, base / 3])
 
 
+def test_a_finding_counts_only_for_outcomes_that_have_lists():
+    told = library(
+        ("high fever, chills", "Flu"), ("The nose of the patient was running for a week.", "Cold"), ("high fever, chills", "Flu"),
+    )  # fmt: skip
+    assert Features(told.spans, told.subject, told.outcomes).listed == {"Flu"}
+    found = Surveyor(told).survey(residual(text="Somebody is ill.")).candidates
+    assert not [proposal for proposal in found if "corpus" in proposal.origin]
+
+
 def test_names_of_outcomes_are_not_findings():
     told = library(
         ("Flu season, high fever", "Flu"), ("flu, fever", "Flu"), ("old age, fever", "Flu"),
@@ -138,6 +175,41 @@ def test_prose_is_not_cut_into_findings():
     assert Features(PROSE.spans, PROSE.subject, PROSE.outcomes).all == ()
     texts = [c.text for c in Surveyor(PROSE).survey(residual(text="A lease ended.")).candidates]
     assert texts and not any(text.startswith("Any sign of") for text in texts)
+
+
+TITLES = library(
+    ("Annual report\nSewer operation report for August and September", "Flu"),
+    ("Sewer operation report, August\nThe pumps of the sewer ran at night.", "Flu"),
+    ("The lab screened for 212 pesticides. No pesticide was found in the brook.", "Cold"),
+    ("Pesticide screening: see table. The lab found no pesticide in the pond.", "Cold"),
+)
+
+
+def test_titles_and_what_the_case_says_are_not_quoted():
+    def quoted(text: str) -> list[str]:
+        found = Surveyor(TITLES).survey(residual(text=text)).candidates
+        return [answer for c in found if "contrast" in c.origin for answer in c.answers[:2]]
+
+    said = quoted("Fish died.")
+    assert said[0] == "The pumps of the sewer ran at night" and "pesticide" in said[1]
+    again = quoted(
+        f"Fish died. {said[1]} and in the ditch behind the old mill, where eels, frogs, newts and toads live too."
+    )
+    assert again and said[1] not in again
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_what_is_quoted_says_whether_its_text_is_labelled(labelled):
+    texts = [
+        ("The pumps of the sewer ran with Flu at night.", "Flu"),
+        ("The lab screened for Cold and found much.", "Cold"),
+    ]
+    spans = [Span.of(text, "test", 0, label if labelled else None) for text, label in texts]
+    told = Library(spans, ("Flu", "Cold"), load_encoder())
+    (asked,) = [c for c in Surveyor(told).survey(residual(text="Fish died.")).candidates if "contrast" in c.origin]
+    assert asked.origin == (("contrast",) if labelled else ("contrast", "named"))
+    lines = " ".join(plan_lines(make_plan(("Flu", "Cold"), np.array([0.5, 0.5]), [asked])))
+    assert ("Quoted from labelled texts" in lines, "Quoted from texts that name" in lines) == (labelled, not labelled)
 
 
 def test_prose_asks_which_of_two_quoted_sentences_is_closer():
@@ -207,7 +279,7 @@ def test_prose_mentions_a_finding_where_one_sentence_holds_it_in_any_order():
 
 def test_requests_and_disagreements_are_proposed_and_marked_as_assumed():
     wish = Inquiry(text="Was there an X-ray of the toe?", expected={"Gout": True, "Flu": False})
-    survey = Surveyor().survey(residual(leads=("Flu", "Gout"), requests=(Asked(turn="2A", request=wish),)))
+    survey = Surveyor().survey(residual(leads=("Flu", "Gout"), requests=(AgentInquiry(turn="2A", request=wish),)))
     kinds = {c.kind: c for c in survey.candidates}
     assert kinds["test"].requests == ("2A",)
     assert kinds["test"].subkind == "imaging"
@@ -219,7 +291,7 @@ def test_requests_and_disagreements_are_proposed_and_marked_as_assumed():
 
 def test_what_agents_ask_for_stays_on_the_plan_below_what_brings_most():
     wishes = [Inquiry(text=f"Sign {n}", expected={"Gout": True, "Flu": False}, kind="test") for n in range(5)]
-    asked = tuple(Asked(turn="1A", request=wish) for wish in wishes)
+    asked = tuple(AgentInquiry(turn="1A", request=wish) for wish in wishes)
     survey = Surveyor().survey(residual(requests=asked))
     rules = Plan(size=1)
     items = make_plan(LABELS, np.array([0.5, 0.3, 0.2]), survey.candidates, rules).items
@@ -233,7 +305,9 @@ def test_what_an_agent_asks_is_not_ranked_below_a_template():
     """The same figures: what an agent asks counts in full, a guess of ours half."""
     wish = Inquiry(text="Was the toe red?", expected={"Flu": True, "Cold": False})
     (own,) = [
-        c for c in Surveyor().survey(residual(requests=(Asked(turn="1A", request=wish),))).candidates if c.requests
+        c
+        for c in Surveyor().survey(residual(requests=(AgentInquiry(turn="1A", request=wish),))).candidates
+        if c.requests
     ]
     template = replace(own, id="a", subject="red skin", origin=("knowledge",), requests=(), weight=None)
     p = np.array([0.5, 0.4, 0.1])
@@ -249,15 +323,15 @@ def test_a_question_keeps_the_words_of_the_agent_who_asked_it():
         assert (one.text, one.table, one.assumed) == ("Is there a rash?", counted.table, False)
 
 
-@pytest.mark.parametrize("text", ["in the job log", "south", "loss of", "…"])
+@pytest.mark.parametrize("text", ["in the job log", "south", "loss of", "…", "While the evidence supports it"])
 def test_a_fragment_is_not_asked_though_an_agent_asks_it(text):
-    wish = Asked(turn="1A", request=Inquiry(text=text, expected={"Flu": True, "Cold": False}))
+    wish = AgentInquiry(turn="1A", request=Inquiry(text=text, expected={"Flu": True, "Cold": False}))
     assert not [c for c in Surveyor().survey(residual(requests=(wish,))).candidates if c.requests]
 
 
 def test_a_request_about_no_known_outcome_is_dropped():
     wish = Inquiry(text="Is the moon full?", expected={"Werewolf": True})
-    survey = Surveyor().survey(residual(p=(1.0, 0.0, 0.0), requests=(Asked(turn="2A", request=wish),)))
+    survey = Surveyor().survey(residual(p=(1.0, 0.0, 0.0), requests=(AgentInquiry(turn="2A", request=wish),)))
     assert survey.candidates == ()
 
 
@@ -286,7 +360,7 @@ def test_what_is_on_a_menu_is_proposed_by_name_beside_everything_else():
 def test_a_question_is_mapped_to_the_menu_or_cannot_be_asked():
     wishes = ("Does a chest X-ray show a shadow?", "Is the moon full?")
     requests = tuple(
-        Asked(turn="1A", request=Inquiry(text=text, expected={"Flu": True, "Cold": False})) for text in wishes
+        AgentInquiry(turn="1A", request=Inquiry(text=text, expected={"Flu": True, "Cold": False})) for text in wishes
     )
     of = residual(menu=("Chest X-ray", "swollen toe", "Vital Signs"), requests=requests)
     found = {c.text: c for c in Surveyor(LISTS, load_encoder()).survey(of).candidates}
@@ -318,6 +392,11 @@ def test_a_section_that_no_text_tells_of_is_worth_a_little_of_the_leading_outcom
     assert seen.text == "What is known about “Physical Examination, Skin”?" and seen.cost == 1
     tested = Surveyor().survey(residual(menu=("Biopsy",))).candidates[0]
     assert (tested.kind, tested.table["Flu"]) == ("test", pytest.approx((0.9, 0.1)))
+
+
+def test_a_section_whose_name_is_a_question_is_asked_in_its_own_words():
+    seen = Surveyor().survey(residual(menu=("Are the joints swollen?",))).candidates[0]
+    assert (seen.text, seen.subject) == ("Are the joints swollen?", "Are the joints swollen?")
 
 
 def test_something_to_look_up_is_proposed_however_many_questions_tell_more():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hash_encoder import HashEncoder
-from maci.agents.competence import ENOUGH, Competence, examine, relies, resembles
+from maci.agents.competence import ENOUGH, Competence, asks, examine, relies, resembles
 from maci.agents.library import Library
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
@@ -50,7 +50,7 @@ def test_texts_that_differ_are_told_apart() -> None:
 def test_texts_whose_words_say_nothing_of_their_outcome_are_not() -> None:
     competence = known(spans(8, muddled=True))
     assert competence.low is not None and competence.low <= 0.5
-    assert "24 texts are told apart" in competence.doubt and "chance" in competence.doubt
+    assert "24 texts, each left out once" in competence.doubt and "where guessing reaches 50 %" in competence.doubt
 
 
 def test_the_name_of_an_outcome_does_not_give_a_text_away() -> None:
@@ -59,16 +59,22 @@ def test_the_name_of_an_outcome_does_not_give_a_text_away() -> None:
     assert known(found).doubt
 
 
+NEED, LABEL = f"each outcome needs at least {ENOUGH}", "and `label` says what a text is about"
+
+
 @pytest.mark.parametrize("texts", [1, ENOUGH - 1])
 def test_too_few_texts_are_said_so_and_nothing_is_held_out(texts: int) -> None:
     competence = known(spans(texts))
     assert competence.told is None
-    assert competence.doubt == f"{3 * texts} texts for 3 outcomes; each outcome needs at least {ENOUGH}"
+    named = f"{texts} about Flood, {texts} about Fire, {texts} about Theft"
+    assert competence.doubt == f"{3 * texts} texts for 3 outcomes, with {named}; {NEED}, {LABEL}"
 
 
 def test_an_outcome_without_texts_counts() -> None:
     found = [span for span in spans(5) if span.label != "Theft"]
-    assert known(found).doubt == f"10 texts for 3 outcomes; each outcome needs at least {ENOUGH}"
+    assert known(found).doubt == f"10 texts for 3 outcomes, with none about Theft; {NEED}, {LABEL}"
+    many = examine(Library(found, (*WORDS, *"ABCD"), HashEncoder()), HashEncoder().encode([s.text for s in found]))
+    assert "with none about Theft, none about A, none about B, too few about 2 more; " in many.doubt
 
 
 def test_a_case_resembles_texts_whose_words_it_shares() -> None:
@@ -110,9 +116,21 @@ def test_copies_of_a_text_count_once() -> None:
     ]
     competence = known(found)
     assert (competence.fewest, competence.told) == (1, None)
-    assert (
-        competence.doubt == "15 texts for 3 outcomes; each outcome needs at least 3 that are not copies of one another"
-    )
+    named = "with 1 about Flood, 1 about Fire, 1 about Theft"
+    assert competence.doubt == f"15 texts for 3 outcomes, {named}; {NEED} that are not copies of one another, {LABEL}"
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_short_copies_behind_words_that_mean_nothing_count_once(before: bool) -> None:
+    """Four words of a text, and four that no other text has."""
+    found = []
+    for label, own in WORDS.items():
+        for n in range(5):
+            filler = " ".join(f"{sound}{label.lower()}{'xyzvw'[n]}" for sound in ("blor", "gnim", "trask", "quon"))
+            said = " ".join(own.split()[:4])
+            found.append(Span.of(f"{filler} {said}" if before else f"{said} {filler}", "test", n, label))
+    competence = known(found)
+    assert (competence.fewest, competence.told, competence.copied) == (1, None, True)
 
 
 def test_copies_are_held_out_together() -> None:
@@ -123,7 +141,7 @@ def test_copies_are_held_out_together() -> None:
     ]
     competence = known(found)
     assert competence.fewest == ENOUGH
-    assert competence.doubt and "chance" in competence.doubt
+    assert "where guessing reaches 50 %" in competence.doubt
 
 
 def like(books: Library) -> Callable[[str], bool]:
@@ -145,6 +163,37 @@ def test_with_little_text_no_sentence_alone_may_carry_the_answer() -> None:
     assert "one part of it" in relies(case, library(spans(8)), like(library(spans(8))))
     much = library(spans(40))
     assert relies(case, much, like(much)) == ""
+
+
+def test_with_little_text_no_clause_may_speak_for_another_outcome() -> None:
+    books = library(spans(8))
+    case = "We pumped the river water out of the cellar, the level was dry by noon, and the thief took the jewel."
+    assert "one part of it" in relies(case, books, like(books))
+    assert relies(case.replace("thief took the jewel", "sandbag stayed wet"), books, like(books)) == ""
+    fine = case.replace("and the thief took the jewel", "and no thief took the jewel")
+    assert relies(fine, books, like(books)) == ""  # a clause that denies speaks for nothing
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("Which of these is NOT the problem?", "NOT"),
+        ("Which queue shouldn't it go to?", "shouldn't"),
+        ("What can be ruled out?", "ruled out"),
+        ("Which of the three is the least likely cause?", "least"),
+        ("Which bird is bigger than the others?", "than"),
+        ("Which supplier is the cheapest?", "cheapest"),
+        ("Which lands first?", "first"),
+        ("How many tickets are about delivery?", "How many"),
+        ("It does not start and clicks. What is wrong?", ""),
+        ("Which condition best explains this presentation?", ""),
+        ("What is the most likely diagnosis?", ""),
+        ("What happened first thing on Monday?", ""),
+        ("", ""),
+    ],
+)
+def test_a_question_about_more_than_likeness_is_not_for_readers(question: str, words: str) -> None:
+    assert asks(question) == words
 
 
 def test_an_answer_that_stands_without_the_denials_is_given() -> None:

@@ -6,18 +6,17 @@ import asyncio
 import json
 import re
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product, takewhile
 from math import exp
 
 import pytest
 
 from helpers import LABELS, make_case, play, result, seat, settings
-from maci.agents.agent import Agent
+from maci.agents.agent import Agent, request_stub
 from maci.agents.anchor import Admitted, Anchor, Finding, Opponent, Question, Rejected, TurnRequest
 from maci.agents.argument import Argument
 from maci.agents.debater import Debater
 from maci.agents.elicit import label_masses
-from maci.agents.fake import request_stub
 from maci.agents.judges.llm import LlmJudge
 from maci.agents.prompt import BRIEF, FULL, messages
 from maci.controller.inputs import TurnTaken
@@ -228,6 +227,44 @@ def test_the_prompt_does_not_contradict_itself_about_percents() -> None:
     sampled = FakeModel(replies=lambda r: answer() if r.schema and r.schema.name == "turn" else "dengue")
     turn(sampled, ask(1), belief="sampled", draws=2)
     assert "percent" not in "".join(message.content for message in sampled.history[0].messages)
+
+
+def test_nobody_is_asked_to_cite_where_there_is_nothing_to_cite() -> None:
+    for round in (0, 1):
+        with_some = messages(ask(round), persona="", arguments=2, verbalised=True)[-1].content
+        without = messages(ask(round, evidence=(), retrieved=0), persona="", arguments=2, verbalised=True)[-1].content
+        assert "each citing the one to three pieces" in with_some and "no pieces to cite" not in with_some
+        assert "each citing" not in without and "there are no pieces to cite" in without
+
+
+def test_the_last_line_names_the_fields_and_where_they_are_explained() -> None:
+    for round, asks in product((0, 1, 2), (False, True)):
+        asked = messages(ask(round, asks=asks), persona="", arguments=2, verbalised=True)
+        last, before = asked[-1].content.rsplit("\n", 1)[-1], asked[1].content
+        assert last.startswith("Reply with one JSON object with the fields ")
+        assert ('filled in as "Your replies" says' in last) == ("# Your replies" in before) == (round > 0)
+        for field in (
+            '"reasoning"',
+            '"belief"',
+            *(['"requests"'] if asks else []),
+        ):  # each explained once, and named last
+            assert field in last and "".join(m.content for m in asked).count(f"n {field}") == 1
+
+
+def test_most_of_a_prompt_is_what_was_read_the_round_before() -> None:
+    """With three pieces of evidence and two short arguments a round; real cases have more of what stays."""
+    record, prompts = (), []
+    for round in range(1, 5):
+        request = ask(round, asks=True, anchor=Anchor(record, 0.9, 0.2, 0.3), belief={"dengue": 0.6, "zika": 0.4})
+        prompts.append("\n\n".join(m.content for m in messages(request, persona="", arguments=2, verbalised=True)))
+        record = (
+            *record,
+            admitted(1, round, "A", "s-1", f"Mine {round}."),
+            admitted(1, round, "B", "s-2", f"No {round}."),
+        )
+    for before, after in pairwise(prompts):
+        shared = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(before, after, strict=False)))
+        assert shared / len(after) > 0.65
 
 
 def test_an_author_is_told_why_its_argument_was_not_admitted() -> None:
@@ -468,7 +505,8 @@ def test_a_reply_begins_with_reasoning_unless_the_model_thinks_by_itself() -> No
     with_room, without = (list(request.schema.json["properties"]) for request in model.history)
     assert with_room == ["reasoning", "arguments", "belief", "requests"] and without == with_room[1:]
     first, second = (request.messages[-1].content for request in model.history)
-    assert first.endswith('the fields "reasoning", "arguments", "belief", "requests", in this order.')
+    fields = 'the fields "reasoning", "arguments", "belief", "requests", in this order'
+    assert first.endswith(f'{fields}, filled in as "Your replies" says.')
     assert "reasoning" not in second
     known, without = (request.messages[1].content for request in model.history)
     assert "Think first" in known and "reasoning" not in without

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from hash_encoder import HashEncoder
+from maci.agents import reader as reader_module
+from maci.agents.agent import request_stub
 from maci.agents.anchor import Admitted, Anchor, Finding, Question
 from maci.agents.argument import Argument
 from maci.agents.contentiousness import STANCES, stance
-from maci.agents.fake import request_stub
-from maci.agents.families import FAMILIES, BayesianFamily
 from maci.agents.library import Library, subjects_of, weigh
-from maci.agents.reader import Conduct, Reader
+from maci.agents.reader import FAMILIES, BayesianFamily, Conduct, Reader
+from maci.evidence.lexical import terms
 from maci.evidence.span import Citation, Span
 
 OUTCOMES = ("Dengue", "Measles", "Gout")
@@ -49,6 +51,16 @@ def test_every_family_finds_the_outcome_its_evidence_speaks_for(family, library)
     assert said.arguments[0].outcome == "Dengue"
     assert {c.span for c in said.arguments[0].citations} <= {SPANS[0].id, SPANS[1].id}
     assert "eyes" in said.arguments[0].reasons[0] or "joints" in said.arguments[0].reasons[0]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
+@pytest.mark.parametrize("text", ["(a+(a+", "?!", "a"])
+def test_of_texts_without_a_word_nothing_is_learnt(family, text):
+    wordless = Library([Span.of(text, "a", 0, "Dengue")], OUTCOMES, HashEncoder())
+    said = turn(Reader(family, wordless, everything(wordless)))
+    assert all(0 <= p <= 1 for p in said.belief.values()) and sum(said.belief.values()) == pytest.approx(1)
+    if family.name == "bayesian":
+        assert max(said.belief.values()) == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
@@ -248,4 +260,58 @@ def test_an_argument_names_findings_in_the_cases_own_words(library):
     assert (
         reason
         == "Three findings in this case match the description of Dengue: high fever, pain behind the eyes, joints."
+    )
+
+
+def test_a_word_of_an_outcomes_name_is_no_finding():
+    spans = [
+        Span.of(
+            "Lyme disease brings a ring-shaped rash after a tick bite; the disease is slow.", "a", 0, "Lyme disease"
+        ),
+        Span.of("Flu brings fever and aches.", "b", 0, "Flu"),
+    ]
+    books = Library(spans, ("Lyme disease", "Flu"), HashEncoder())
+    view = SimpleNamespace(words=("diseas", "disease", "tick", "bite"), text="Tick bite, disease.")
+    said = reader_module._Reading.matching(SimpleNamespace(library=books, view=view), [0], "its description")
+    assert said == "One term in this case matches its description: tick bite."
+
+
+def test_a_claim_begins_like_a_sentence():
+    books = Library(
+        [
+            Span.of("The tenant pays for small repairs.", "a", 0, "tenant"),
+            Span.of("The pH is kept by the landlord.", "b", 0, "pH"),
+        ],
+        ("tenant", "pH"),
+        HashEncoder(),
+    )
+    claims = [
+        turn(Reader(FAMILIES[0], books, everything(books)), question=replace(QUESTION, context=text)).arguments[0].claim
+        for text in ("Small repairs.", "The landlord.")
+    ]
+    assert [claim.split()[0] for claim in claims] == ["Tenant", "pH"]
+
+
+LAPTOPS = Library(
+    [
+        Span.of("Aerin: 1.2 kg, 13 hours of battery, a bright screen, 1,390 euros.", "a", 0, "Aerin"),
+        Span.of("Bolt: 2.1 kg, 7 hours of battery, a screen of 400 nits, 1,450 euros.", "b", 0, "Bolt"),
+    ],
+    ("Aerin", "Bolt"),
+    HashEncoder(),
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (0, "One term in this case matches its description: bright screen."),
+        (1, "What this case has in common with its description is in the texts about every outcome."),
+    ],
+)
+def test_numbers_units_and_words_of_every_outcomes_texts_are_not_named(row, said):
+    text = "They need a bright screen, ten hours of battery, at most 1.6 kg and 1,500 euros."
+    view = SimpleNamespace(words=tuple(terms(text)), text=text)
+    assert (
+        reader_module._Reading.matching(SimpleNamespace(library=LAPTOPS, view=view), [row], "its description") == said
     )

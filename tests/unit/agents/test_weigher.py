@@ -11,8 +11,8 @@ import pytest
 
 from hash_encoder import HashEncoder
 from helpers import LABELS, make_case, play, result, seat, settings
+from maci.agents.agent import request_stub
 from maci.agents.anchor import Anchor, Finding, Question, TurnRequest
-from maci.agents.fake import request_stub
 from maci.agents.weigher import Weigher
 from maci.errors import BadReply, ModelError
 from maci.evidence.span import CASE, Span, quote_score

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from hash_encoder import HashEncoder
 from maci.calibration.profile import (
+    TaskCalibration,
     calibrate,
     conformalise,
     fit_bias,
@@ -21,10 +22,13 @@ from maci.calibration.profile import (
     observe,
     to_toml,
 )
-from maci.calibration.temperature import appraise, ece, fit_temperature
+from maci.calibration.stats import Estimate
+from maci.calibration.temperature import Worth, appraise, ece, fit_temperature
 from maci.cases.case import builtin_cases
 from maci.cli.app import app
-from maci.config import Config, load
+from maci.config import Config, build, load
+from maci.controller.decisions import Dialled, Finished, Gated, Initialized
+from maci.controller.reading import made_for
 from maci.debating.loop import debate
 from maci.errors import ConfigError, InputError
 from maci.moderator.belief import lean, temper
@@ -90,11 +94,44 @@ def test_what_a_calibration_is_worth_is_measured_on_cases_left_out():
     found = appraise(list(true), gold)
     own = np.mean([math.log(temper(p, found.temperature)[y] / p[y]) for p, y in zip(true, gold, strict=True)])
     assert own >= 0 and found.gain.value < own and not found.gain.clear
-    assert found.lines()[-1].startswith("No clear improvement: 40 cases")
+    assert found.lines()[-1].startswith("No measurable change in the log score of the same cases (mean ln p of")
     sharp = [temper(p, 0.4) for p in rng.dirichlet(np.ones(3) * 2, 400)]
     truths = [int(rng.choice(3, p=temper(p, 2.5))) for p in sharp]
     clear = appraise(sharp, truths)
     assert clear.gain.low > 0 and clear.after.value < clear.before.low and "too sure" in clear.lines()[0]
+
+
+def test_too_small_a_difference_is_no_verdict_however_narrow_its_interval():
+    """Answers that are right as they stand: this fit costs 0.008 nats a case, and its interval leaves out 0."""
+    error = Estimate(0.14, 0.1, 0.2, 26, "BCa")
+
+    def verdict(value: float, low: float, high: float) -> str:
+        return Worth(1.02, error, error, Estimate(value, low, high, 26, "BCa")).lines()[-1]
+
+    assert verdict(-0.008, -0.012, -0.002).startswith("No measurable change in the log score")
+    assert verdict(0.008, 0.002, 0.012).startswith("No measurable change in the log score")
+    assert verdict(-0.03, -0.08, 0.01).startswith("No measurable change in the log score")
+    assert verdict(-0.05, -0.08, -0.02).startswith("Worse log score of the same cases (mean ln p of the true outcome)")
+    assert verdict(0.05, 0.02, 0.08).startswith("Better log score ")
+
+
+def test_a_calibration_that_should_be_left_out_is_not_recommended():
+    error = Estimate(0.14, 0.1, 0.2, 26, "BCa")
+    bad, fine = (Worth(1.3, error, error, Estimate(g, g - 0.01, g + 0.01, 26, "BCa")) for g in (-0.05, 0.05))
+    alone = {"calibration.made_for": "x", "calibration.temperature": 1.3}
+    said = {
+        (w.worse, len(s)): TaskCalibration(settings=s, worth=w, accuracy=0.5)
+        for w in (bad, fine)
+        for s in (alone, {**alone, "gate.tau_q": 0.2})
+    }
+    assert said[False, 2].advice("--config c") == said[False, 3].advice("--config c") == "Use it with: --config c"
+    assert said[True, 2].advice("--config c") == "It holds nothing but that temperature: do not use it"
+    assert (
+        said[True, 3]
+        .advice("--config c")
+        .endswith("without the temperature: --config c --set calibration.temperature=1")
+    )
+    assert all("Use it with" not in to_toml(said[True, n], "x") for n in (2, 3))
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +163,29 @@ def test_a_calibration_is_a_config_file_that_loads_and_names_what_it_was_made_fo
     assert config.calibration.served == ""
     assert config.dials.q_lo <= config.dials.q_hi and config.dials.d_lo <= config.dials.d_hi
     assert config.gate.tau_q <= 0.5 and config.regime.c_max > 0
+
+
+def test_a_temperature_alone_changes_what_is_reported_and_nothing_of_the_debate():
+    case = builtin_cases()["dengue"]
+    table = Tables("readers", HashEncoder()).table(case)
+    own = made_for(opening(case, table, Config()))
+
+    def play(config: Config) -> list:
+        async def held() -> list:
+            return [event async for event in debate(opening(case, table, config), table)]
+
+        return asyncio.run(held())
+
+    plain = play(Config())
+    soft = play(build("default", {"calibration.made_for": own, "calibration.temperature": 2.0}))
+    dials = [[e.dials for e in events if isinstance(e, Initialized | Dialled)] for events in (plain, soft)]
+    assert dials[0] == dials[1] and dials[0][0].tau_q < 0.5
+    assert [e for e in soft if isinstance(e, Gated)] == [e for e in plain if isinstance(e, Gated)]
+    before, after = (next(e for e in events if isinstance(e, Finished)) for events in (plain, soft))
+    assert after.raw == before.raw and after.distribution != before.distribution and after.calibrated
+    assert any("the calibration holds no τ_Q: τ_Q starts at" in note for note in after.warnings)
+    hardly = [any("hardly fits" in note for note in end.warnings) for end in (before, after)]
+    assert hardly[0] == hardly[1]
 
 
 def test_a_calibration_for_another_encoder_is_refused(outcomes, tmp_path: Path):

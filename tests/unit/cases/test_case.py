@@ -3,11 +3,12 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from maci.cases import case as case_module
-from maci.cases.case import Case, builtin_cases, load_case, parse_case
+from maci.cases.case import Case, Document, builtin_cases, load_case, parse_case
 from maci.cases.outcomes import OutcomeSpace
 from maci.errors import CaseError, InputError
 
@@ -190,3 +191,24 @@ def test_labels_that_are_no_outcome_are_compared_with_the_outcomes_only_as_far_a
     texts = [{"text": f"text {n}", "label": f"other {n}", "id": f"i{n}"} for n in range(300)]
     case = parse_case({"question": "Which?", "outcomes": ["a", "b"], "evidence": texts}, "here")
     assert len(case.evidence) == 300 and 0 < len(compared) <= 20
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        ({"question": "Why? " * 5_000}, "the question has 25,000 characters, and at most 20,000 are read"),
+        ({"question": "Why?", "context": "x" * 200_001}, "the context has 200,001 characters"),
+        ({"question": "Why?", "outcomes": ["a" * 5_001, "b"]}, "the name of an outcome has 5,001 characters"),
+    ],
+)
+def test_texts_that_are_too_long_are_refused_with_the_limit(data: dict[str, Any], what: str) -> None:
+    with pytest.raises(CaseError, match=what):
+        parse_case(data, "a case")
+
+
+def test_half_a_character_is_refused_in_a_case_made_in_python_too() -> None:
+    space = OutcomeSpace(labels=("a", "b"))
+    with pytest.raises(CaseError, match="UTF-8"):
+        Case(question="Why \ud800?", outcomes=space)
+    with pytest.raises(CaseError, match="UTF-8"):
+        Case(question="Why?", outcomes=space, evidence=(Document("half \ud800"),))

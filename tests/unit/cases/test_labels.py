@@ -27,8 +27,8 @@ def test_an_open_space_joins_names_that_mean_the_same() -> None:
         vectors = {"mosquito illness": near, **dict.fromkeys(known, np.array([1, 0], np.float32))}
         return canonical("mosquito illness", OPEN, known, by=Comparing(vectors=vectors))
 
-    assert placed(0.95, ("Dengue fever", "other")) == "Dengue fever"
-    assert placed(0.85, ("Dengue fever", "other")) == "mosquito illness"
+    assert placed(0.96, ("Dengue fever", "other")) == "Dengue fever"
+    assert placed(0.94, ("Dengue fever", "other")) == "mosquito illness"
     assert placed(0.99, ("other",)) == "mosquito illness"  # the rest attracts nothing
 
 

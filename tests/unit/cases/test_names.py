@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from maci.cases.names import relate, share_a_word
+from maci.cases.names import Relation, bare, relate, share_a_word
+from maci.config.sections import Beliefs
 
 
 @pytest.mark.parametrize(
@@ -16,6 +17,7 @@ from maci.cases.names import relate, share_a_word
         ("acute PE", "acute pulmonary embolism", "abbreviation"),
         ("C. S. Lewis", "Clive Staples Lewis", "abbreviation"),
         ("Oedema", "edema", "spelling"),
+        ("Gastro-oesophageal reflux disease", "gastroesophageal reflux disease", "spelling"),
         ("pnuemonia", "pneumonia", "spelling"),
         ("renal failure", "kidney failure", "spelling"),
         ("cancer of the lung", "lung cancer", "spelling"),
@@ -100,3 +102,37 @@ def test_embeddings_join_no_words_spelled_nearly_alike_and_no_roles_reversed() -
 def test_small_words_are_not_shared_words() -> None:
     assert share_a_word("tennis elbow", "golfer's elbow")
     assert not share_a_word("The end of it", "The start of this")
+
+
+def test_names_that_a_dense_encoder_finds_alike_stay_apart_by_default() -> None:
+    pair, cosine = ("Bavarian Red Cross", "German Red Cross"), 0.93  # of all-MiniLM-L6-v2
+    assert relate(*pair, cosine, Beliefs().label_match) is None and relate(*pair, cosine) is None
+    assert relate(*pair, cosine, 0.9) == Relation("same", "embedding")  # words alone do not keep them apart
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("1. Dengue fever", "Dengue fever"),
+        ("Final answer: a stuck valve", "a stuck valve"),
+        ("Most likely a stuck valve", "stuck valve"),
+        ("Dengue fever (most likely)", "Dengue fever"),
+        ("Dengue fever \u2013 probable", "Dengue fever"),
+        ("It is possibly dengue", "dengue"),
+        ("The patient has dengue", "dengue"),
+        ("Probable cause", "Probable cause"),
+        ("3 days of fever", "3 days of fever"),
+        ("1.5 mg too much", "1.5 mg too much"),
+        ("Answering machine broken", "Answering machine broken"),
+        ("Outcome unknown", "Outcome unknown"),
+        ("It failed", "It failed"),
+        ("likely", "likely"),
+    ],
+)
+def test_how_sure_somebody_is_belongs_to_no_name(said: str, name: str) -> None:
+    assert bare(said) == name
+
+
+@pytest.mark.parametrize("said", ["Unlikely dengue fever", "Not dengue fever", "Probably not dengue fever"])
+def test_a_name_that_is_doubted_is_another_outcome(said: str) -> None:
+    assert relate("Dengue fever", said) == Relation("other", "opposed")

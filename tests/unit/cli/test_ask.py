@@ -80,7 +80,7 @@ def test_a_known_answer_in_another_spelling_is_the_same_answer() -> None:
 
 def test_explain_shows_tests_thresholds_gains_and_costs() -> None:
     _, said = ask("case.yaml", "--panel", "unsure.yaml", "--plain", "--explain", "--worth", "1e6")
-    assert "Triage after one agent: goes on" in said
+    assert "Triage after one agent: continues" in said
     assert "no  outcomes 2 ≥ 20: so many that debate is likely to pay" in said
     assert "yes vote: +" in said
     assert "Triage after the vote of all openings" in said

@@ -78,8 +78,8 @@ def test_every_case_has_a_folder_with_its_transcript_and_nothing_else() -> None:
     assert code == 0
     assert "4 answers to 4 cases, 4 of 4 with a known answer right" in said
     answers = [line for line in said.splitlines() if line.startswith("c")]
-    assert [line.partition(" (p = ")[0] for line in answers] == [f"c{n}: yes" for n in range(4)]
-    assert all(line.endswith(", right)") for line in answers)
+    assert [line.partition(", ")[0] for line in answers] == [f"c{n}: yes" for n in range(4)]
+    assert all(line.endswith(" (right)") for line in answers)
     assert [[file.name for file in folder.iterdir()] for folder in folders()] == [["transcript.jsonl"]] * 4
     assert sorted(path.name for path in Path("out").iterdir() if path.is_file()) == ["results.csv", "results.json"]
     assert all(replay(read(folder / "transcript.jsonl").events).complete for folder in folders())
@@ -261,7 +261,7 @@ def test_where_nobody_reads_any_more_it_writes_what_it_has_and_exits_3(
         raise BrokenPipeError
 
     monkeypatch.setattr("maci.cli.batch.run.typer.echo" if words else "maci.cli.terminal.ProgressBars.at", gone)
-    with pytest.raises(EnvironmentError_, match=r"nobody reads the output any more.*results.json.*--out out"):
+    with pytest.raises(EnvironmentError_, match=r"output was closed before the end.*results.json.*--out out"):
         batch("--jobs", "1", *words)
     assert json.loads(Path("out/results.json").read_text())["done"] == 1
 

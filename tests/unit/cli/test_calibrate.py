@@ -13,7 +13,7 @@ from fake_server.openai import OpenAI
 from hash_encoder import HashEncoder
 from maci.controller.inputs import Requested
 from maci.debating.loop import debate
-from maci.record.known import known_runs
+from maci.record.outcome import known_runs
 from maci.record.transcript import read
 from serving import serving
 from study_helpers import spec_data, toml, write_cases
@@ -199,6 +199,20 @@ def test_what_a_batch_debated_is_not_debated_again(maci: Callable[..., Any], hel
     assert json.loads(other.out)["past"] == 0 and len(held.cases) == 22  # other settings: other debates
 
 
+def test_batch_and_calibrate_hold_the_same_debates(maci: Callable[..., Any], held: Held) -> None:
+    maci("batch", "dev.jsonl", "--panel", "panel.yaml", "--out", "maci-runs/b", "--quiet")
+    command = ("calibrate", "dev.jsonl", "--panel", "panel.yaml", "--held-out", "0", "--json", "--out")
+    taken = json.loads(maci(*command, "taken.toml").out)
+    held.cases = []
+    own = json.loads(maci(*command, "own.toml", "--runs", "elsewhere").out)
+    assert (taken["past"], own["past"], len(held.cases)) == (22, 0, 22)
+    for figure in ("n", "accuracy", "ece_before", "ece_after", "settings"):
+        assert taken[figure] == own[figure]
+    rows = json.loads(Path("maci-runs/b/results.json").read_text())["results"]
+    gold = {case["id"]: case["gold"] for case in map(json.loads, Path("dev.jsonl").read_text().splitlines())}
+    assert sum(row["answer"] == gold[row["case"]] for row in rows) / len(rows) == own["accuracy"]
+
+
 def test_a_budget_that_ends_first_keeps_what_was_debated(maci: Callable[..., Any], server: Any) -> None:
     ran = maci(*PAIR, "--yes", "--budget-tokens", "20000", "--quiet")
     assert ran.code == 4 and "raise --budget-tokens" in ran.err and not Path("calibration.toml").exists()
@@ -266,13 +280,16 @@ def test_the_dev_answers_of_a_study_give_a_temperature_for_its_panel(
 ) -> None:
     monkeypatch.setattr("maci.lab.study.worker.load_encoder", lambda *args, **more: HashEncoder())
     write_cases(Path(), 60)
-    Path("study.toml").write_text(toml(spec_data(seeds=[0], methods=[{"use": "maci"}])), encoding="utf-8")
+    Path("study.toml").write_text(toml(spec_data(seeds=[0, 1], methods=[{"use": "maci"}])), encoding="utf-8")
     ran = maci("study", "run", "study.toml", "--out", "small", "--quiet")
     assert ran.code == 0, ran.err
     found = maci("calibrate", "--study", "small", "--json")
     assert found.code == 0, found.err
     assert set(json.loads(found.out)["settings"]) == {"calibration.made_for", "calibration.temperature"}
     assert json.loads(found.out)["settings"]["calibration.made_for"].startswith("readers: reader-lexical")
+    n = json.loads(found.out)["n"]
+    assert f"Learnt from {n} distinct dev cases, 2 seeds: " in maci("calibrate", "--study", "small").out
+    assert f"# Calibration from {n} distinct dev cases, 2 seeds (" in Path("calibration.toml").read_text("utf-8")
     assert maci("debate", "dengue", "--config", "calibration.toml", "--out", "a", "--quiet").code == 0
     none = maci("calibrate", "--study", "nowhere")
     assert none.code != 0 and "nowhere" in none.err

@@ -15,6 +15,11 @@ from pathlib import Path
 import pytest
 
 from fake_server import FakeServer
+from maci.cases.case import load_case
+from maci.errors import MaciError
+from maci.integrations.mcp import DebateService
+from maci.seating.seating import PanelChoice
+from study_helpers import spec_data, toml, write_cases
 from web_helpers import Browser, visit
 
 ENV, FILE, OWN, URL, WORD = (f"canary-{place}-4711aa0815" for place in ("env", "file", "own", "url", "word"))
@@ -29,6 +34,8 @@ class Parrot(FakeServer):
     """Says in its replies and its errors with which key it was asked, in several forms."""
 
     heard: set[str] = set()  # noqa: RUF012
+    told = 0
+    """How often a reply repeated the key."""
 
     async def _serve(self, request, path, shape):  # type: ignore[no-untyped-def]
         from aiohttp import web
@@ -38,22 +45,25 @@ class Parrot(FakeServer):
         coded = [code(key.encode()).decode() for code in (base64.b64encode, base64.b32encode)]
         said = f"key {key} {key.upper()} {key[::-1]} {' '.join(coded)}"
         said += " " + "".join(f"&#{ord(letter)};" for letter in key)
-        if "bad" in path or (len(self.heard) and "fail" in (await request.text())):
+        if path.endswith("/ask"):
+            return web.json_response({"answer": f"no, {said}"})
+        if json.loads(await request.text()).get("model") in ("fail", "bad"):
             return web.json_response({"error": {"message": f"wrong {said}", "type": "invalid"}}, status=401)
         answer = await super()._serve(request, path, shape)
-        text = answer.text.replace("because", f"because {said}") if answer.text else answer.text
+        text = (answer.text or "").replace("because", f"because {said}")
+        self.told += text.count(said)
         return web.Response(text=text, status=answer.status, content_type="application/json")
 
 
 @contextmanager
-def parrot() -> Iterator[str]:
-    """The server in a thread of its own; its address."""
+def parrot() -> Iterator[Parrot]:
+    """The server in a thread of its own."""
     loop, server = asyncio.new_event_loop(), Parrot(quotes=True)
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
         asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(20)
-        yield server.url
+        yield server
         asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result(20)
     finally:
         loop.call_soon_threadsafe(loop.stop)
@@ -91,10 +101,12 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def config(url: str) -> None:
     keyed = {"base_url": f"{url}/v1", "key_env": "PARROT_KEY", "retries": 0}
-    panels = {"panels": {"pair": {"agents": ["openai/alpha", "openai/beta"], "judges": ["xai/judge"]}},
-              "models": dict.fromkeys(("openai/alpha", "openai/beta", "xai/judge"), keyed)}  # fmt: skip
+    two = {"agents": ["openai/alpha", "openai/beta"], "judges": ["xai/judge"]}
+    panels = {"panels": {"pair": two, "broken": {**two, "agents": ["openai/fail", "openai/bad"]}},
+              "models": dict.fromkeys(("openai/alpha", "openai/beta", "openai/fail", "openai/bad", "xai/judge"), keyed)}  # fmt: skip
     Path("config/maci").mkdir(parents=True)
     Path("config/maci/panels.yaml").write_text(json.dumps(panels))
+    Path("config/maci/keys.toml").touch(0o600)
     Path("config/maci/keys.toml").write_text(f'xai = "{FILE}"\n')
 
 
@@ -105,7 +117,79 @@ def written(folder: Path) -> dict[Path, str]:
     return {path: path.read_bytes().decode("utf-8", "replace") for path in every}
 
 
-def test_no_canary_is_in_any_file_log_page_error_or_transcript(maci, house: Path) -> None:
+def study(url: str) -> None:
+    """A study with the parrot among its methods' models."""
+    model = {"base_url": f"{url}/v1", "key_env": "PARROT_KEY", "retries": 0}
+    names = ("openai/alpha", "openai/beta", "openai/bad")
+    panel = {"agents": list(names), "judges": ["reader"], "models": dict.fromkeys(names, model)}
+    write_cases(Path(), 3)
+    methods = [{"use": "single", "each": True}, {"use": "maci"}]
+    quick = {"stop.max_rounds": 2, "agents.arguments": 1}
+    Path("study.toml").write_text(
+        toml(spec_data(methods=methods, panel=panel, seeds=[0], parts=["test", "dev"], set=quick))
+    )
+
+
+async def visited(browser: Browser, said: list[str]) -> None:
+    """Pages of records, a debate from the form and at /v1, and what comes of models that fail."""
+    for id in ("run", "asked", "single", "wrong"):
+        for page in ("", "/calls", "/report.html", "/report.md", "/result.json", "/transcript.jsonl"):
+            said.append((await browser.get(f"/debates/{id}{page}")).text)
+    for page in (
+        "/",
+        "/new?from=asked",
+        "/openapi.json",
+        "/panels",
+        "/studies",
+        "/studies/tiny",
+        "/compare?a=run&b=asked",
+    ):
+        said.append((await browser.get(page)).text)
+    asked = {
+        "messages": [{"role": "user", "content": CASE["question"]}],
+        "outcomes": CASE["outcomes"],
+        "budget": 60_000,
+    }
+    for model in ("pair", "broken"):
+        fields = {
+            "question": "Is it so?",
+            "outcomes": "yes, no",
+            "panel": model,
+            "settings": "max_rounds = 2",
+            "evidence": "It is old.",
+        }
+        answer = await browser.post("/debates", fields)
+        said.append(answer.text)
+        if id := answer.url.path.partition("/debates/")[2]:
+            await browser.end(id)
+            said += [
+                (await browser.get(f"/debates/{id}{page}")).text for page in ("", "/calls", "/report.html", "/events")
+            ]
+        for door in ("chat/completions", "responses"):
+            body = {**asked, "model": model, "input": CASE["question"]}
+            said.append((await browser.client.post(f"/v1/{door}", json=body)).text)
+            said.append((await browser.client.post(f"/v1/{door}", json={**body, "stream": True})).text)
+    said.append((await browser.get("/v1/models")).text)
+
+
+async def served(folder: Path, said: list[str]) -> None:
+    """The same for MCP clients."""
+    service = DebateService(folder)
+
+    async def tell(message: str) -> None:
+        said.append(message)
+
+    for panel in ("pair", "broken"):
+        try:
+            done = await service.debate(load_case("case.json"), PanelChoice(panel=panel), {"max_rounds": 2}, tell)
+            said += [done.model_dump_json(), *(service.report(done.run, html=html) for html in (True, False))]
+        except MaciError as error:
+            said.append(str(error))
+    said.append(service.search("pump", 0, 20).model_dump_json())
+
+
+def test_no_canary_is_in_any_file_log_page_error_or_transcript(maci, house: Path, caplog) -> None:
+    caplog.set_level("DEBUG")
     said: list[str] = []
 
     def run(*words: object) -> int:
@@ -113,19 +197,43 @@ def test_no_canary_is_in_any_file_log_page_error_or_transcript(maci, house: Path
         said.append(ran.out + ran.err)
         return int(ran.code)
 
-    with parrot() as url:
+    with parrot() as server:
+        url = server.url
         config(url)
+        study(url)
         source = f"http://me:{URL}@{url.removeprefix('http://')}/ask?api_key={URL}"
         quick = ("--set", "max_rounds=2", "--set", "crit.k=1", "--out", "run")
         asking = ("--acquire", "1", "--source", source, "--source-header", "X-Word=SOURCE_WORD")
         wrong = ("--agents", "openai/fail,openai/bad", "--judges", "none", "--no-cache", "--out", "wrong")
+        Path("cases.jsonl.many").write_text(json.dumps(CASE) + "\n" + json.dumps({**CASE, "id": "two"}))
         for words in (
             ("debate", "case.json", "--panel", "pair", *quick),
             ("debate", "case.json", "--panel", "pair", *asking, *quick[:-1], "asked", "--json"),
             ("ask", "case.json", "--panel", "pair", "--out", "single", "--json"),
             ("debate", "case.json", *wrong),
+            ("batch", "cases.jsonl.many", "--panel", "pair", *quick[:-1], "many"),
+            ("batch", "cases.jsonl.many", "--panel", "broken", "--out", "many-wrong", "--json"),
+            (
+                "audit",
+                "judges",
+                "--panel",
+                "pair",
+                "--arguments",
+                "run",
+                "--n",
+                "2",
+                "--probed",
+                "1",
+                "--repeats",
+                "1",
+                "--json",
+            ),
+            ("study", "run", "study.toml", "--out", ".studies/tiny", "--no-cache"),
+            ("study", "report", ".studies/tiny", "--out", ".studies/page.html"),
             ("doctor",),
+            ("doctor", "--live", "--panel", "pair"),
             ("panels",),
+            ("plugins",),
             ("config",),
             ("init", "--json"),
             ("show", "run"),
@@ -139,23 +247,13 @@ def test_no_canary_is_in_any_file_log_page_error_or_transcript(maci, house: Path
             ("debate", "--resume", "--out", "asked"),
         ):
             run(*words)
+        visit(house, lambda browser: visited(browser, said))
+        asyncio.run(served(house / "mcp", said))
     Path("maci.toml").write_text(f'[models."openai/x"]\nkey = "sk-{ENV}"\n')  # a key where none belongs
     run("debate", "case.json", "--panel", "pair", "--out", "never")
     Path("maci.toml").unlink()
-    assert OWN in Parrot.heard  # the parrot was asked with a canary
-
-    async def walk(browser: Browser) -> None:
-        for id in ("run", "asked", "single", "wrong"):
-            for page in ("", "/calls", "/report.html", "/report.md", "/result.json", "/transcript.jsonl"):
-                said.append((await browser.get(f"/debates/{id}{page}")).text)
-        said.append(
-            (await browser.get("/")).text
-            + (await browser.get("/new?from=asked")).text
-            + (await browser.get("/openapi.json")).text
-        )
-
-    visit(house, walk)
-    assert (house / "run/transcript.jsonl").is_file() and len(said) > 20
-    assert [leaks(text) for text in said if leaks(text)] == []
+    assert OWN in server.heard and server.told > 20  # the parrot was asked with a canary, and repeated it
+    assert len(list(house.rglob("transcript.jsonl"))) >= 10 and Path(".studies/page.html").is_file()
+    assert [leaks(text) for text in (*said, caplog.text) if leaks(text)] == []
     assert {path: found for path, text in written(house).items() if (found := leaks(text))} == {}
     assert re.search(r"looks like a key", "".join(said))

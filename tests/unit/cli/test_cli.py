@@ -16,8 +16,8 @@ import pytest
 
 from hash_encoder import HashEncoder
 from helpers import script, seat, settings, turn, write
+from maci.agents.agent import FunctionAgent
 from maci.agents.argument import Turn
-from maci.agents.fake import FunctionAgent
 from maci.errors import ContentRefused, EnvironmentError_
 from maci.evidence.knowledge import conditions
 from maci.llm.usage import Usage
@@ -71,7 +71,9 @@ def test_a_debate_prints_its_answer_and_where_the_record_is(maci, files) -> None
     assert ran.code == 0 and "Round 1" not in ran.out
     assert "Answer: yes" in ran.out
     assert "Stopped after" in ran.out
-    assert "run/transcript.jsonl" in ran.out
+    assert "run/transcript.jsonl" in ran.out and "Answer: yes, " in ran.out and " % (not calibrated), " in ran.out
+    assert "`maci show run`" in ran.out or "note" not in ran.out
+    assert ran.err == ""  # too short for a sign of life
     assert [f.name for f in (files / "run").iterdir()] == ["transcript.jsonl"]
 
 
@@ -84,7 +86,7 @@ def test_the_result_fits_a_screen_verdict_first_and_verbose_prints_the_rounds(ma
     order = [next(i for i, line in enumerate(shown) if line.startswith(word)) for word in ("Why", "Against", "Stopped")]
     assert first < order[0] < order[1] < order[2]
     long = maci(*asked, "long", "--verbose").out
-    assert "Round 1  dials" in long and "Round 0  openings" in long and len(long.splitlines()) > 60
+    assert "Round 1  dials" in long and "Openings   Q₀" in long and len(long.splitlines()) > 60
 
 
 def test_quiet_prints_three_lines(maci, files) -> None:
@@ -93,6 +95,40 @@ def test_quiet_prints_three_lines(maci, files) -> None:
     assert answer.startswith("Answer: yes, ") and "2 of 2 agree" in answer and "Known answer: yes" in answer
     assert course.startswith("Two agents began with yes.")
     assert stop.startswith("Stopped after 2 rounds") and stop.endswith("Transcript: run/transcript.jsonl")
+
+
+@pytest.mark.parametrize(("flags", "shown"), [((), True), (("-q",), False), (("--json",), False)])
+def test_a_long_debate_into_a_pipe_says_on_standard_error_which_round_it_is_in(
+    maci, files, monkeypatch, flags: tuple[str, ...], shown: bool
+) -> None:
+    monkeypatch.setattr("maci.cli.view._PATIENCE", 0.0)
+    ran = maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", *flags)
+    lines = [line for line in ran.err.splitlines() if " finished after " in line]
+    assert [line.partition(" finished")[0].partition(" of")[0] for line in lines] == (
+        ["Openings", "Round 1", "Round 2"] if shown else []
+    )
+    assert all(": yes " in line and line.endswith("%") for line in lines)
+    assert " finished after " not in ran.out
+
+
+def test_where_nobody_leads_the_first_line_says_so(maci, tmp_path) -> None:
+    (tmp_path / "even.yaml").write_text("question: Which?\noutcomes: [ash, elm, oak]\n")
+    beliefs = (
+        "{ash: 0.36, elm: 0.32, oak: 0.32}",
+        "{ash: 0.32, elm: 0.35, oak: 0.33}",
+        "{ash: 0.34, elm: 0.28, oak: 0.38}",
+    )
+    agents = "".join(
+        f"  - {{name: {n}, family: f{n}, turns: [{{belief: {b}}}]}}\n" for n, b in zip("xyz", beliefs, strict=True)
+    )
+    (tmp_path / "trio.yaml").write_text(f"agents:\n{agents}judges: [{{name: j, family: fj}}]\n")
+    ran = maci("debate", "even.yaml", "--plain", "--panel", "trio.yaml", "--out", "run")
+    [first] = [line for line in ran.out.splitlines() if line.startswith("No clear answer: ")]
+    assert first.count("%") == 2 and "(not calibrated), split 1–1–1" in first and "\nAnswer: " not in ran.out
+    assert ran.out.count("% overall): ") == 2
+    assert maci("debate", "even.yaml", "--panel", "trio.yaml", "--out", "other", "-q").out.startswith(
+        "No clear answer: "
+    )
 
 
 def test_json_prints_exactly_one_object_and_nothing_else(maci, files) -> None:
@@ -161,7 +197,10 @@ evidence:
   - Alba carries 900 kg and costs 20,000.
   - Brix carries 700 kg.
 """
-WHY = "Word statistics cannot decide this case (2 texts for 3 outcomes; each outcome needs at least 3)."
+WHY = (
+    "Word statistics cannot decide this case (2 texts for 3 outcomes, with 1 about Alba, 1 about Brix, none about Corso; "
+    "each outcome needs at least 3, and `label` says what a text is about)."
+)
 
 
 def test_readers_withhold_what_word_statistics_cannot_decide(maci) -> None:
@@ -175,8 +214,34 @@ def test_readers_withhold_what_word_statistics_cannot_decide(maci) -> None:
     )
     assert any("do not trust the distribution" in warning for warning in found["warnings"])
     shown = maci("debate", "van.yaml", "--out", "plain", "--plain").out
-    assert f"Answer withheld: {WHY}" in shown and "Best guess" not in shown and "Known answer" not in shown
+    assert (
+        f"Answer withheld: {found['abstained']}" in shown and "Best guess" not in shown and "Known answer" not in shown
+    )
     assert "no answer after" in maci("replay", "run").out
+
+
+CAR = """
+question: {}
+context: It squeals from the front wheels when stopping, the pads are thin and the pedal vibrates.
+outcomes: [battery, brakes]
+evidence:
+  - {{label: battery, text: "Engine turns over slowly, lights are dim, a jump start helps."}}
+  - {{label: battery, text: "Clicking when the key is turned, lights dim, old battery."}}
+  - {{label: battery, text: "Lights fade when the key is turned, nothing but clicking until a jump start."}}
+  - {{label: battery, text: "Dim lights, slow engine, clicking after a cold night."}}
+  - {{label: brakes, text: "Grinding when stopping, the pedal vibrates, pads worn to metal."}}
+  - {{label: brakes, text: "Squeal from the wheels when stopping, pads are thin."}}
+  - {{label: brakes, text: "The pedal is soft and stopping takes long, worn pads."}}
+  - {{label: brakes, text: "Wheels squeal, the pedal vibrates, thin pads."}}
+"""
+
+
+def test_readers_answer_what_a_case_is_like_and_withhold_what_more_is_asked(maci) -> None:
+    for question, answer in (("What is wrong with the car?", "brakes"), ("What is not wrong with the car?", None)):
+        Path("car.yaml").write_text(CAR.format(question), encoding="utf-8")
+        found = json.loads(maci("debate", "car.yaml", "--json").out)
+        assert found["answer"] == answer, found["abstained"]
+    assert "its question asks for more than what the case is like: “not”" in found["abstained"]
 
 
 def test_force_gives_their_answer_and_is_on_record(maci) -> None:
@@ -210,7 +275,7 @@ def test_a_scale_is_printed_in_its_order_and_what_leads_is_marked(maci) -> None:
     first = max(p, key=lambda label: p[label])
     rows = [f"  {p[label]:5.2f}  {label}{'  (leads)' if label == first else ''}" for label in p]
     assert list(p) == ["-2", "-1", "0", "+1", "+2"] and "\n".join(rows) in out
-    beliefs = [line for line in out.splitlines() if line.startswith("  mixture")]
+    beliefs = [line for line in out.splitlines() if line.startswith("  all agents")]
     assert beliefs and all(line.count("(leads)") == 1 and line.index("-2 ") < line.index("+2 ") for line in beliefs)
     assert "−" not in out  # programs read it
 
@@ -219,7 +284,7 @@ def test_show_and_replay_read_what_debate_wrote(maci, files) -> None:
     maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--quiet")
     shown = maci("show", "run", "--plain")
     assert shown.code == 0
-    for word in ("Round 0", "Round 1", "admitted 1A1 x: It is.", "CL", "τ_Q", "Answer: yes", "consensus"):
+    for word in ("Openings", "Round 1", "admitted 1A1 x: It is.", "CL", "τ_Q", "Answer: yes", "consensus"):
         assert word in shown.out
     again = maci("replay", "run/transcript.jsonl")
     assert again.code == 0
@@ -241,7 +306,7 @@ def test_replay_under_other_settings_says_when_and_that_it_is_off_policy(maci, f
     (files / "other.toml").write_text("[stop]\nconsensus = false\nmax_rounds = 2\n")
     ran = maci("replay", "run", "--config", "other.toml")
     assert ran.code == 0
-    assert "Off-policy" in ran.out
+    assert "off-policy" in ran.out
     found = json.loads(maci("replay", "run", "--set", "consensus=false", "--set", "max_rounds=2", "--json").out)
     assert [row["stop_reason"] for row in found["rules"]] == ["consensus", "max_rounds"]
     undecided = json.loads(maci("replay", "run", "--set", "consensus=false", "--json").out)
@@ -353,7 +418,7 @@ def test_an_existing_transcript_is_refused_and_untouched(maci, files) -> None:
     before = (files / "run" / "transcript.jsonl").read_bytes()
     ran = maci("debate", "case.yaml", "--panel", "panel.yaml", "--out", "run", "--json")
     assert (ran.code, ran.out) == (2, "")
-    assert "exists: continue it with --resume, or choose another --out" in ran.err
+    assert "exists: continue it with `maci debate --resume --out" in ran.err
     assert (files / "run" / "transcript.jsonl").read_bytes() == before
 
 
@@ -646,8 +711,8 @@ def test_a_debate_whose_reader_goes_away_is_not_done_and_says_how_to_go_on(files
     with os.fdopen(writing, "wb") as pipe:
         ran = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, cwd=files, timeout=120)
     assert ran.returncode == 3
-    said = "nobody reads the output any more; nothing that was recorded is lost. Go on with: "
-    assert said + "maci debate --resume --out run" in ran.stderr
+    said = "output was closed before the end; nothing that was recorded is lost. Continue with: "
+    assert said + "maci debate --resume --out run" in ran.stderr and len(ran.stderr.splitlines()) == 1
     assert "Traceback" not in ran.stderr
     assert process("debate", "--resume", "--out", "run", "--json", cwd=files).returncode == 0
 
@@ -715,22 +780,33 @@ main()
 """
 
 
-def slow(slow: bool, *args: str, **more: object) -> subprocess.Popen[str]:
+def slow(slow: bool, *args: str, cwd: Path, background: bool = False) -> subprocess.Popen[str]:
+    """A debate that waits in round 1, if ``slow``; in the ``background`` Ctrl-C is ignored, else signals do what they usually do."""
+
+    def signals() -> None:  # the tests may run in the background or under `nohup` themselves
+        signal.signal(signal.SIGINT, signal.SIG_IGN if background else signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
     code = SLOW.format(tests=str(Path(__file__).parents[2]), slow=slow)
     return subprocess.Popen(
-        [sys.executable, "-c", code, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
-    )  # type: ignore[call-overload,no-any-return]
+        [sys.executable, "-c", code, *args],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd, preexec_fn=signals,
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, "nohup"])
-def test_ctrl_c_and_sigterm_exit_130_and_resume_finishes_the_debate(files: Path, stop: signal.Signals | str) -> None:
-    more = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)} if stop == "nohup" else {}
-    with slow(True, "debate", "case.yaml", "--out", "run", "--json", cwd=files, **more) as ran:
-        assert ran.stderr is not None
-        assert "round 1" in ran.stderr.readline()
-        time.sleep(0.1)
-        ran.send_signal(signal.SIGTERM if stop == "nohup" else stop)
-        out, err = ran.communicate(timeout=60)
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, "nohup"])
+def test_ctrl_c_sigterm_and_a_closed_terminal_exit_130_and_resume_finishes_the_debate(
+    files: Path, stop: signal.Signals | str
+) -> None:
+    with slow(True, "debate", "case.yaml", "--out", "run", "--json", cwd=files, background=stop == "nohup") as ran:
+        try:
+            assert ran.stderr is not None
+            assert "round 1" in ran.stderr.readline()
+            time.sleep(0.1)
+            ran.send_signal(signal.SIGTERM if stop == "nohup" else stop)
+            out, err = ran.communicate(timeout=60)
+        finally:
+            ran.kill()
     assert ran.returncode == 130
     assert out == ""
     assert "interrupted" in err and "maci debate --resume --out run" in err
@@ -871,6 +947,11 @@ def test_a_negative_seed_and_a_name_too_long_for_a_file_are_refused_in_words(tmp
     done = process("show", "i" * 5000, cwd=tmp_path)
     assert done.returncode == 2 and "longer than the name of a file can be: correct it" in done.stderr
     assert len(done.stderr) < 200 and "Traceback" not in done.stderr
+
+
+def test_a_terminal_of_no_width_is_printed_to_all_the_same(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    assert "Dengue fever" in process("debate", "dengue", "--out", "o", cwd=tmp_path).stdout
 
 
 def test_what_is_redacted_is_in_no_record_and_the_result_says_so(maci, tmp_path) -> None:

@@ -99,3 +99,19 @@ def test_a_scale_that_reaches_too_far_is_refused(tmp_path: Path, ends: tuple[flo
     (tmp_path / "case.json").write_text(json.dumps({"question": "Which?", "outcomes": outcomes}))
     with pytest.raises(CaseError, match="larger units"):
         load_case(str(tmp_path / "case.json"))
+
+
+def test_a_record_that_says_another_result_than_it_leads_to_is_named_so_everywhere(maci, tmp_path: Path) -> None:
+    def change(events: list[dict[str, Any]]) -> None:
+        shares = events[-1]["distribution"]
+        events[-1]["distribution"] = dict(zip(shares, reversed(shares.values()), strict=True))
+        events[-1]["answer"] = list(shares)[-1] if events[-1]["answer"] != list(shares)[-1] else next(iter(shares))
+
+    run = forged(tmp_path, change)
+    for words in (("show",), ("show", "--json"), ("show", "--calls"), ("show", "--quiet"), ("replay",), ("export",)):
+        ran = maci(words[0], run, *words[1:])
+        assert ran.code == 1 and "recomputed" in ran.err, (words, ran)
+    for format in ("html", "md"):
+        ran = maci("report", run, "--format", format)
+        assert ran.code == 0 and ran.err.startswith("Warning: ") and "recomputed" in ran.err, ran
+        assert "differs" in (ran.out if format == "md" else (run / "report.html").read_text(encoding="utf-8"))

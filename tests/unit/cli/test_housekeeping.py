@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Callable
@@ -47,7 +48,7 @@ def test_one_setting_is_shown_in_full(maci: Callable[..., Any]) -> None:
     (row,) = json.loads(maci("config", "gate.tau_q", "--json").out)
     assert (row["key"], row["value"]) == ("gate.tau_q", 0.5)
     rows = json.loads(maci("config", "budget", "--json").out)
-    assert [row["key"] for row in rows] == ["budget.tokens", "budget.usd", "budget.seconds"]
+    assert [row["key"] for row in rows] == ["budget.tokens", "budget.usd", "budget.seconds", "budget.hedge"]
     ran = maci("config", "tau_qq")
     assert (ran.code, "did you mean" in ran.err) == (2, True)
 
@@ -125,6 +126,25 @@ def test_a_link_in_the_folder_of_runs_is_not_followed(maci, tmp_path: Path) -> N
     assert (target / "transcript.jsonl").exists()
 
 
+def test_a_record_that_is_a_link_or_goes_meanwhile_keeps_no_other_from_being_deleted(
+    maci, tmp_path: Path, monkeypatch
+) -> None:
+    old, linked = run("old"), run("linked")
+    (linked / "transcript.jsonl").rename(tmp_path / "elsewhere.jsonl")
+    (linked / "transcript.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
+    (old / "gone.part").touch()
+    age(old, 90)
+    lstat = Path.lstat
+
+    def raced(path: Path) -> os.stat_result:
+        (old / "gone.part").unlink(missing_ok=True)
+        return lstat(path)
+
+    monkeypatch.setattr(Path, "lstat", raced)
+    assert maci("prune", "--yes").code == 0
+    assert not old.exists() and (tmp_path / "elsewhere.jsonl").exists()
+
+
 def test_old_replies_are_deleted_and_new_ones_kept(maci, monkeypatch) -> None:
     with serving("alpha", "beta") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
@@ -158,8 +178,18 @@ def test_how_it_turned_out_is_recorded_beside_the_run(maci) -> None:
     assert maci("outcome", "run", "--was", "neighbour").code == 2
     ran = maci("outcome", "run", "--was", "tenant")
     assert (ran.code, "add --force" in ran.err) == (2, True)
-    assert maci("outcome", "run", "--was", "tenant", "--force").code == 0
+    assert "The case itself names" not in maci("outcome", "run", "--was", "tenant", "--force").out
     assert sorted(path.name for path in Path("run").iterdir()) == ["outcome.json", "transcript.jsonl"]
+
+
+def test_an_outcome_other_than_the_case_s_known_answer_is_pointed_out(maci) -> None:
+    Path("known.yaml").write_text(
+        f"{Path('case.yaml').read_text(encoding='utf-8')}\ngold: landlord\n", encoding="utf-8"
+    )
+    maci("debate", "known.yaml", "--out", "run", "--quiet", "--force")
+    said = maci("outcome", "run", "--was", "tenant").out
+    assert "The case itself names landlord as the known answer" in said
+    assert "The case itself" not in maci("outcome", "run", "--was", "landlord", "--force").out
 
 
 # --- export -----------------------------------------------------------------------------------------------------------------------
@@ -236,6 +266,20 @@ def test_a_parquet_file_holds_the_same_rows(maci, debated: Path) -> None:
 
 
 OPEN = ("--set", "gate.q_gate=false", "--set", "gate.crit_gate=false")
+
+
+@pytest.mark.parametrize("format", ["sft", "pairs", "arguments"])
+def test_a_data_card_counts_and_explains_what_it_lies_beside(maci, debated: str, format: str) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    ran = maci("export", debated, "--format", format, "--out", f"hub/{format}.parquet", "--card")
+    table, card = parquet.read_table(f"hub/{format}.parquet"), Path("hub/README.md").read_text(encoding="utf-8")
+    assert ran.code == 0 and f"| rows | {table.num_rows:,} |" in card and f'data_files: "{format}.parquet"' in card
+    assert re.findall(r"^\| `(\w+)` \|", card, re.MULTILINE) == table.column_names
+    assert "null" not in {str(kind) for kind in table.schema.types} and "license:" not in card.split("---")[1]
+    assert (
+        maci("export", debated, "--format", format, "--out", "hub/more.parquet", "--card").code == 2
+    )  # a card is there
+    assert maci("export", debated, "--card").code == 2  # nothing it could lie beside
 
 
 def test_readers_are_exported_in_words(maci) -> None:

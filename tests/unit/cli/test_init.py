@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +14,16 @@ from typing import Any
 
 import pytest
 
+from fake_server import FakeServer
 from hash_encoder import HashEncoder
 from maci.llm.keys import is_loopback
 from maci.llm.providers import Http
 from maci.record.replay import replay
 from maci.record.transcript import read
-from serving import CuttingServer, serving
+from maci.seating import discover
+from serving import CuttingServer, LoadingServer, LockedServer, MumblingServer, serving
 
+USUAL = dict(discover._USUAL)
 SECRET = "sk-this-is-the-key-of-the-tests"
 
 
@@ -86,7 +91,9 @@ def test_a_running_server_debates_after_init(maci, monkeypatch, hosts) -> None:
         ran = maci("init", "--yes")
         assert ran.code == 0, ran.err
         assert "OpenAI-compatible server at 127.0.0.1" in ran.out
-        assert "Nothing leaves this machine." in ran.out
+        assert f"sends the case and its evidence only to {server.url[7:]}, on this machine." in ran.out
+        assert "If a server there is a gateway, it may forward them." in ran.out
+        assert "Nothing leaves this machine" not in ran.out
         assert project()["panel"] == {"agents": ["openai/alpha", "openai/beta"], "judges": ["openai/gamma"]}
         assert maci("init", "--yes", "--force", "--quiet").out.splitlines()[0].startswith("Wrote maci.toml. Next: ")
         monkeypatch.delenv("OPENAI_BASE_URL")  # the file knows the address
@@ -96,6 +103,18 @@ def test_a_running_server_debates_after_init(maci, monkeypatch, hosts) -> None:
     assert json.loads(ran.out)["answer"] in {"landlord", "tenant"}
     opened = read(Path("run/transcript.jsonl")).opened
     assert [seat["model"] for seat in opened.table["agents"]] == ["openai/alpha", "openai/beta"]
+    assert all(map(is_loopback, hosts))
+
+
+def test_a_server_at_a_usual_port_debates_without_any_variable(maci, monkeypatch, hosts) -> None:
+    assert ("llamacpp", "http://127.0.0.1:8080/v1") in USUAL
+    with serving("alpha", "beta", "gamma") as server:
+        monkeypatch.setattr("maci.seating.discover._USUAL", {("llamacpp", f"{server.url}/v1"): "usual port"})
+        assert maci("init", "--yes").code == 0
+        assert project()["panel"] == {"agents": ["llamacpp/alpha", "llamacpp/beta"], "judges": ["llamacpp/gamma"]}
+        ran = maci("debate", "case.yaml", *QUICK)
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["answer"] in {"landlord", "tenant"}
     assert all(map(is_loopback, hosts))
 
 
@@ -162,8 +181,10 @@ def test_ask_uses_the_project_and_says_so(maci, monkeypatch) -> None:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         maci("init", "--yes")
         ran = maci("ask", "case.yaml", "--plain", "--set", "max_rounds=2")
+        judged = maci("debate", "case.yaml", "--plain", "--set", "max_rounds=2", "--judges", "none")
     assert ran.code == 0, ran.err
-    assert "openai/alpha and openai/beta debate and openai/gamma judges, as maci.toml says." in ran.out
+    assert "openai/alpha and openai/beta can debate and openai/gamma judges, as maci.toml says." in ran.out
+    assert "(CRIT-free), the debaters as maci.toml says, the judges as --judges says." in " ".join(judged.out.split())
 
 
 def test_a_server_with_one_model_debates_without_judges_and_is_warned_about(maci, monkeypatch) -> None:
@@ -175,16 +196,71 @@ def test_a_server_with_one_model_debates_without_judges_and_is_warned_about(maci
         assert project()["panel"] == {"agents": ["openai/only-7b", "openai/only-7b"], "judges": []}
         ran = maci("debate", "case.yaml", "--plain", "--set", "max_rounds=2")
     assert ran.code == 0, ran.err
+    said = " ".join(ran.out.split())
+    assert "openai/only-7b and openai/only-7b#2 (the same model twice) debate and nobody scores the arguments" in said
     assert "nobody scores the arguments (CRIT-free), as maci.toml says." in ran.out
 
 
-def test_a_server_that_wants_the_key_beside_its_address_gets_it_on_this_machine(maci, monkeypatch, hosts) -> None:
-    with serving("alpha", "beta", "gamma", keys=[SECRET]) as server:
+def test_a_debate_that_fails_on_replies_from_the_cache_says_how_to_ask_again(maci, monkeypatch) -> None:
+    with serving("only-7b", kind=MumblingServer) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        maci("init", "--yes")
+        first, again = maci("debate", "case.yaml", *QUICK), maci("debate", "case.yaml", *QUICK)
+    assert first.code == again.code == 3
+    assert "gave no usable answer" in first.err and "--no-cache" not in first.err
+    assert "came from the response cache: add --no-cache to ask the models again" in again.err
+
+
+@pytest.mark.parametrize("kind", [FakeServer, LockedServer])
+def test_a_server_that_wants_the_key_beside_its_address_gets_it_on_this_machine(
+    maci, monkeypatch, hosts, kind: type[FakeServer]
+) -> None:
+    """Whether or not it lists its models to everybody; the file says where, and never where the key is."""
+    with serving("alpha", "beta", "gamma", keys=[SECRET], kind=kind) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
         found = json.loads(maci("init", "--yes", "--json").out)
         assert found["panel"]["agents"] == ["openai/alpha", "openai/beta"]
         assert SECRET not in Path("maci.toml").read_text(encoding="utf-8")
+        assert project()["models"]["openai/alpha"] == {"base_url": f"{server.url}/v1"}
+        ran = maci("debate", "case.yaml", *QUICK)
+        assert ran.code == 0, ran.err
+        for variable in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+            monkeypatch.delenv(variable)
+        hosts.clear()
+        ran = maci("debate", "case.yaml", "--no-cache", *QUICK)  # in another shell the file alone says where
+        assert ran.code == 3 and "wants a key and was sent none" in ran.err, ran.err
+        assert f"export OPENAI_BASE_URL={server.url}/v1 and its key as OPENAI_API_KEY, or " in ran.err, ran.err
+        assert hosts and all(url.startswith(server.url) for url in hosts)
+        monkeypatch.setenv("OPENAI_API_KEY", SECRET)  # which is OpenAI's here, and stays unsent
+        assert "wants a key and was sent none" in maci("debate", "case.yaml", "--no-cache", *QUICK).err
+
+
+def test_models_named_beside_an_address_on_this_machine_are_written_with_it(maci, monkeypatch, hosts) -> None:
+    with serving("alpha", "beta", keys=[SECRET]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+        for more in ((), ("--force",)):  # the second time the file to be replaced has the address
+            ran = maci("init", "--yes", "--agents", "openai/alpha,openai/beta", "--judges", "none", *more)
+            assert ran.code == 0, ran.err
+            assert "may forward them" in ran.out and "as long as" not in ran.out
+            at = {"base_url": f"{server.url}/v1"}
+            assert project()["models"] == {"openai/alpha": at, "openai/beta": at}
+        assert (
+            'give `price` under [models."NAME"] in maci.toml' in maci("debate", "case.yaml", "--dry-run", "--plain").out
+        )
+        monkeypatch.delenv("OPENAI_BASE_URL")
+        maci("debate", "case.yaml", *QUICK)
+    assert hosts and all(map(is_loopback, hosts))
+
+
+def test_an_address_that_the_file_may_not_name_is_said_to_stay_in_the_environment(maci, monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://192.0.2.7:8000/v1")
+    ran = maci("init", "--yes", "--offline", "--agents", "openai/alpha,openai/beta", "--judges", "none")
+    assert ran.code == 0, ran.err
+    assert "as long as OPENAI_BASE_URL names 192.0.2.7:8000; without it, MACI sends to api.openai.com." in ran.out
+    text = Path("maci.toml").read_text(encoding="utf-8")
+    assert "# OPENAI_BASE_URL says where the server is; without it, requests go to api.openai.com" in text
 
 
 def test_weights_and_a_server_sit_at_one_table(maci, monkeypatch) -> None:
@@ -292,8 +368,10 @@ def test_a_key_alone_sends_nothing_in_a_debate(maci, monkeypatch, hosts) -> None
     ran = maci("debate", "case.yaml", "--plain")
     assert ran.code == 0, ran.err
     assert "Three embedded readers debate, because no panel is named and there is no maci.toml." in ran.out
-    assert "`maci init` looks for language models" in ran.out
+    assert "OPENAI_API_KEY is set, but a variable alone sends nothing: `maci init` proposes a panel." in ran.out
     assert hosts == []
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert "`maci init` looks for language models" in maci("debate", "case.yaml", "--plain").out
 
 
 def test_a_key_in_an_env_file_is_used_where_the_file_is_named(maci, monkeypatch) -> None:
@@ -339,6 +417,15 @@ def test_a_server_without_a_model_is_not_told_to_be_started(maci, monkeypatch) -
     assert "no model is loaded" in ran.out
     assert "load a model in the server at 127.0.0.1" in ran.out
     assert "start a local server" not in ran.out
+
+
+def test_a_server_that_is_still_loading_its_model_is_named_as_such(maci, monkeypatch) -> None:
+    with serving(kind=LoadingServer) as server:
+        monkeypatch.setattr("maci.seating.discover._USUAL", {("llamacpp", f"{server.url}/v1"): "usual port"})
+        ran = maci("init", "--yes")
+    assert ran.code == 3 and not Path("maci.toml").exists()
+    assert "is still loading its model" in ran.out
+    assert "wait until the server at 127.0.0.1" in ran.out and "start a local server" not in ran.out
 
 
 def test_models_that_are_named_are_written(maci, monkeypatch) -> None:
@@ -387,6 +474,22 @@ def test_a_broken_file_can_be_replaced(maci, monkeypatch) -> None:
     Path("maci.toml").write_text("panel = [")
     assert maci("debate", "case.yaml").code == 2
     assert maci("init", "--yes", "--force").code == 0
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_on_a_full_disk_the_file_stays_as_it_was(monkeypatch, force: bool) -> None:
+    resource = pytest.importorskip("resource")
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    before = "profile = 'paper'\n" * 3
+    if force:
+        Path("maci.toml").write_text(before)
+    ran = subprocess.run(
+        [sys.executable, "-m", "maci", "init", "--yes", *(["--force"] if force else [])],
+        capture_output=True, text=True, timeout=120, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40)),
+    )  # fmt: skip
+    assert ran.returncode == 3 and "cannot write maci.toml: File too large" in ran.stderr
+    assert [path.name for path in Path().iterdir() if "toml" in path.name] == (["maci.toml"] if force else [])
+    assert not force or Path("maci.toml").read_text() == before
 
 
 def test_a_link_is_not_written_through(maci, monkeypatch, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_a_wide_terminal_shows_dials_signals_beliefs_spending_and_arguments():
     assert f"{story.spent.tokens:,} of 10,000 tokens" in shown
     assert f"CL {story.current.dials.cl:.2f}" in shown
     assert f"D {last.signals.d:.2f} {spark([r.signals.d for r in story.closed])}" in shown
-    assert f"mixture ████{'█' * round(10 * max(last.mixture.values()) - 4)}" in shown
+    assert f"all agents ████{'█' * round(10 * max(last.mixture.values()) - 4)}" in shown
     assert "… 2A1 first: It is dengue." in shown
 
 
@@ -74,7 +74,7 @@ def test_every_size_fits_and_the_status_is_never_lost(width, height):
 
 def test_a_short_terminal_still_says_who_leads():
     story = until(events(), "measured", 1)
-    assert any("mixture" in line and "dengue" in line for line in lines(story, width=60, height=8))
+    assert any("all agents" in line and "dengue" in line for line in lines(story, width=60, height=8))
 
 
 def test_hostile_names_and_claims_do_not_reach_the_terminal():

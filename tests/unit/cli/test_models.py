@@ -723,7 +723,7 @@ def test_an_opening_that_may_cost_more_than_the_ceiling_is_said_before(maci) -> 
 
 
 def test_a_finished_debate_is_not_resumed_and_needs_no_key(maci, monkeypatch) -> None:
-    with serving():
+    with serving(quotes=True, agrees=True):  # so that there is a clear answer
         done = json.loads(maci(*PAIR, "--json").out)
     monkeypatch.delenv("MINE")
     before = Path("run/transcript.jsonl").read_bytes()

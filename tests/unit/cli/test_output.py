@@ -33,7 +33,7 @@ def test_an_interrupt_says_what_is_kept_and_exits_130(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (BrokenPipeError(errno.EPIPE, "Broken pipe"), "nobody reads the output any more; all is kept"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), "output was closed before the end; all is kept"),
         (
             OSError(errno.ENOSPC, "No space left on device"),
             r"cannot be written \(No space left on device\); all is kept",

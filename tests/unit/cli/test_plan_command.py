@@ -35,7 +35,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_debate_ends_with_a_plan_that_can_be_read_again(maci, tmp_path):
-    done = maci("debate", "case.yaml", "--out", "run", "--plain", "--verbose")
+    done = maci("debate", "case.yaml", "--force", "--out", "run", "--plain", "--verbose")
     assert done.code == 0
     assert "To find out next" in done.out
     read = maci("plan", "run")

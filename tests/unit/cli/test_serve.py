@@ -49,6 +49,17 @@ def test_a_server_for_others_makes_a_token(tmp_path: Path) -> None:
             assert "No debate yet" in client.get(here, params={"token": said["token"]}).text
 
 
+def test_two_servers_with_ceilings_do_not_share_a_folder_and_so_a_ceiling(tmp_path: Path) -> None:
+    ceiling = ("--dir", str(tmp_path), "--budget-tokens", "1000")
+    with served(tmp_path, *ceiling[2:]) as (_, first):
+        second = subprocess.run([*START, *ceiling], capture_output=True, text=True, timeout=60)
+        assert second.returncode == 3 and f"--dir {tmp_path} belongs to process {first.pid}" in second.stderr
+        first.kill()
+        first.wait(60)
+    with served(tmp_path, *ceiling[2:]) as (said, _):  # whoever is killed keeps nobody out
+        assert httpx.get(said["url"], timeout=60).status_code == 200
+
+
 def test_a_folder_that_cannot_be_made_is_refused_before_the_server_starts(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     ran = subprocess.run([*START, "--dir", str(tmp_path / "file" / "runs")], capture_output=True, text=True, timeout=60)

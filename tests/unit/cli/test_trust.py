@@ -235,9 +235,16 @@ def test_an_address_as_the_name_of_a_litellm_model_is_refused_even_after_a_yes()
     assert isinstance(resumed(opened, PanelChoice(trust_record=True), find()), PanelSpec)
 
 
-def test_what_a_record_says_is_quoted_not_printed() -> None:
-    with pytest.raises(ConfigError) as error:
-        resumed(record({"openai": {"base_url": "http://evil\x1b[2J.example"}}), PanelChoice(), find())
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param("http://evil.example/\x1b[2J", id="an odd path of a host, quoted"),
+        pytest.param("http://evil\x1b[2J.example", id="no host at all, refused before it is quoted"),
+    ],
+)
+def test_what_a_record_says_is_quoted_not_printed(address: str) -> None:
+    with pytest.raises((ConfigError, TranscriptError)) as error:
+        resumed(record({"openai": {"base_url": address}}), PanelChoice(), find())
     assert "\x1b" not in str(error.value)
 
 

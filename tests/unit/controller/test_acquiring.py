@@ -14,9 +14,9 @@ from maci.acquisition.answers import AnswerSource, SourceReply
 from maci.acquisition.gain import Stakes
 from maci.acquisition.plan import Proposal, Residual, Survey
 from maci.acquisition.sources import Called, Person
+from maci.agents.agent import FunctionAgent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Inquiry
-from maci.agents.fake import FunctionAgent
 from maci.agents.judges.interpreter import Interpreter
 from maci.cases.outcomes import OutcomeSpace
 from maci.controller.acquiring import plan_for

@@ -20,8 +20,8 @@ from helpers import (
     settings,
     turn,
 )
+from maci.agents.agent import FunctionJudge
 from maci.agents.argument import Turn
-from maci.agents.fake import FunctionJudge
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.cases.outcomes import OutcomeSpace
 from maci.controller.decisions import Dialled, Gated, Initialized, Weighed
@@ -669,4 +669,6 @@ def test_a_budget_that_was_broken_by_an_agent_that_lied_lets_nothing_more_throug
     liar = [script(name, turn(0.9, 0.1, tokens=600)) for name in ("x", "y")]
     end = result(play(seat(liar), settings("tokens=500", "max_rounds=8")))
     assert end.stop_reason == "budget"
+    assert "caution: no round of debate was held (budget)" in end.warnings and end.agreed is None
+    assert not any("without agreement" in w or "had settled" in w for w in end.warnings)
     assert end.tokens <= 1200  # both openings were under way; after that nothing

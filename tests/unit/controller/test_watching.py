@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from helpers import arg, make_case, of, play, result, script, seat, settings, turn
+from maci.agents.agent import FunctionAgent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
-from maci.agents.fake import FunctionAgent
 from maci.controller.caution import Held, Move, Repeat, Watched
 from maci.record.replay import replay
 

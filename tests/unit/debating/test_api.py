@@ -8,6 +8,7 @@ import os
 import re
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ import maci
 from hash_encoder import HashEncoder
 from helpers import judge, make_case, script, settings, turn
 from maci.debating.api import Options
-from maci.errors import CaseError, InputError
+from maci.errors import CaseError, InputError, MaciError
 from maci.seating.seating import PanelChoice, reseat
 from maci.story.result import Result
 from serving import serving
@@ -75,6 +76,11 @@ def test_the_result_has_the_keys_of_the_json_and_flat_rows(tmp_path: Path) -> No
     assert page.startswith("<iframe sandbox ") and "Which diagnosis fits" in page and "dengue" in page
 
 
+def test_rows_of_something_else_are_refused() -> None:
+    with pytest.raises(maci.MaciError, match="rows of 'turns': choose arguments or rounds"):
+        maci.run("dengue", panel="readers", budget=1).rows("turns")  # type: ignore[arg-type]
+
+
 def test_run_works_inside_a_running_loop_as_in_a_notebook() -> None:
     async def cell() -> maci.DebateResult:
         return own()
@@ -86,6 +92,7 @@ def test_a_withheld_answer_is_none_and_says_why() -> None:
     result = maci.run(QUESTION, outcomes=["Dengue fever", "a broken leg", "Gout"], panel="readers")
     assert result.answer is None and result.probability is None
     assert "Word statistics cannot decide" in result.withheld and "answer=None" in repr(result)
+    assert 'settings={"answer.force": True}' in result.withheld and "--force" not in repr(result)  # advice for Python
     assert result.to_dict()["answer"] is None
 
 
@@ -165,7 +172,7 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
 def test_the_page_about_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(maci.__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     names: dict[str, object] = {"__name__": "__main__"}
     for block in blocks:
         exec(block, names)
@@ -173,3 +180,34 @@ def test_the_page_about_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     listed = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
     named = {name.partition("(")[0] for cell in listed for name in re.findall(r"`([^`]+)`", cell)}
     assert set(Options.__annotations__) <= named  # none is missing from the tables
+
+
+LONG = "x" * 5_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"evidence": LONG}, {"evidence": "a\0b"}, {"evidence": [Path(LONG)]}, {"evidence": ["half \ud800"]},
+        {"record": f"runs/{LONG}"}, {"record": "a\ud800"}, {"record": "a\0"}, {"panel": LONG},
+    ],
+)  # fmt: skip
+def test_names_that_no_file_can_have_are_refused_in_words(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MaciError):
+        maci.run("Which is it, fever or rash?", outcomes=["measles", "rubella"], **options)
+
+
+def test_a_transcript_with_a_name_that_no_file_can_have_is_refused_in_words() -> None:
+    for name in (LONG, "a\0", "a\ud800"):
+        with pytest.raises(MaciError):
+            maci.read(Path(name))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes that have names")
+def test_evidence_that_is_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(MaciError, match="pipe"):
+        maci.run("Which is it?", outcomes=["measles", "rubella"], evidence=tmp_path / "pipe")

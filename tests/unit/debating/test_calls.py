@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from helpers import arg, judge, make_case, of, open_debate, play, result, script, seat, settings, turn
-from maci.agents.agent import Agent, Judge
+from maci.agents.agent import Agent, FunctionAgent, Judge
 from maci.agents.argument import Turn
-from maci.agents.fake import FunctionAgent
 from maci.agents.judges.crit import CritScore
 from maci.controller.decisions import Gated, Initialized, Weighed
 from maci.controller.inputs import Exhausted, Intervened, JudgeAbstention, Scored, TurnFailed, TurnTaken

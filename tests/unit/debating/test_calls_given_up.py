@@ -14,7 +14,7 @@ from maci.agents.argument import Turn
 from maci.controller.decisions import Finished
 from maci.controller.inputs import Exhausted
 from maci.debating.loop import debate
-from maci.errors import Interrupted, WrongKey
+from maci.errors import BudgetError, Interrupted, WrongKey
 from maci.llm.budget import Call, Ledger, Purse
 from maci.llm.usage import Bound
 from maci.record.replay import replay
@@ -120,3 +120,33 @@ def test_an_attempt_that_is_given_up_while_it_asks_for_more_gives_back_what_it_i
 
     run = asyncio.run(go())
     assert run.reserved.tokens == 0
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_what_is_on_record_as_sent_stays_set_aside_until_its_call_is_over(steps: int) -> None:
+    """Were the debate killed now, an attempt that is given up after it was recorded would count: nobody else may have its room."""
+
+    class Rash(Paid):
+        def prepare(self, request: Any) -> Call[Turn]:
+            async def make(purse: Purse) -> Turn:
+                if self.name == "y":
+                    await asyncio.sleep(0.05)
+                    with suppress(BudgetError):
+                        (await purse.draw(Bound(8000))).release()
+                    return turn(0.1, 0.9)
+                asking = asyncio.ensure_future(purse.draw(Bound(6000)))
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                asking.cancel()
+                with suppress(asyncio.CancelledError):
+                    (await asking).release()
+                await asyncio.sleep(0.2)
+                return turn(0.9, 0.1)
+
+            return Call(Bound(1000), make)
+
+    table = seat([Rash("x"), Rash("y")])
+    events = play(table, settings("budget.tokens=10000", "stop.min_rounds=1", "stop.max_rounds=1"))
+    for n in range(1, len(events)):
+        state = replay(events[:n]).state
+        assert sum((usage.tokens for usage in state.in_flight.values()), state.usage.tokens) <= 10_000

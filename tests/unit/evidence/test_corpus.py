@@ -110,6 +110,18 @@ def test_logs_and_json_are_read(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_json_that_is_no_table_is_one_text_and_entries_of_a_log_keep_their_time(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(
+        '{"pod": {"name": "api-7", "restarts": 3}, "tags": ["prod"], "ports": [80], "error": "OOMKilled"}'
+    )
+    (tmp_path / "b.jsonl").write_text('{"time": "10:07", "level": "ERROR", "msg": "OOMKilled", "label": "memory"}\n')
+    found = Corpus.read(tmp_path)
+    assert [(span.text, span.label) for span in found] == [
+        ("pod name: api-7\npod restarts: 3\ntags: prod\nports: 80\nerror: OOMKilled", None),
+        ("time: 10:07, level: ERROR, msg: OOMKilled", "memory"),
+    ]
+
+
 def test_a_csv_line_of_millions_of_cells_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,label\nFever,Dengue\n" + "," * (8 << 20) + "x\nRash,Zika\n")
     report = update_index([tmp_path / "a.csv"], tmp_path / "index")

@@ -1,24 +1,32 @@
 from __future__ import annotations
 
+import hashlib
 import logging
 import multiprocessing
 import pickle
+import runpy
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from maci.errors import ConfigError, EnvironmentError_, MissingExtra, ModelError
-from maci.evidence.encode import AdaptedEncoder, Encoder, as_query, load_encoder
+from maci.evidence.encode import AdaptedEncoder, Encoder, as_query, load_encoder, unit
 from maci.evidence.retrieve import CachedEncoder, Retriever
+from maci.evidence.shipped import WORDLLAMA, WordLlamaEncoder, _wordllama
 from maci.evidence.span import Span
 from maci.llm.local import weights
 
+ROOT = Path(__file__).parents[3]
 TEXTS = ["High fever and a rash.", "", "The court ruled on Tuesday.", "Fever with a rash.", "x " * 900]
 
 
@@ -67,12 +75,84 @@ def test_names_hold_model_and_version() -> None:
     assert load_or_skip("arctic").name == "arctic-embed-s-int8/1"
 
 
-def test_static_encoder_agrees_with_its_library() -> None:
-    import wordllama
+def test_the_static_table_is_mapped_and_not_read() -> None:
+    assert isinstance(load_encoder("wordllama")._table.base, np.memmap)  # type: ignore[attr-defined]
 
+
+@pytest.fixture(scope="module")
+def library() -> Any:
+    wordllama = pytest.importorskip("wordllama")
     model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+    return model
+
+
+def test_static_encoder_agrees_with_its_library(library: Any) -> None:
     own = load_encoder("wordllama").encode(TEXTS[2:])
-    np.testing.assert_allclose(own, model.embed(TEXTS[2:], norm=True), atol=1e-6)
+    vectors = np.concatenate([library.embed([text], norm=True) for text in TEXTS[2:]])
+    np.testing.assert_allclose(own, vectors, atol=1e-6)
+
+
+AWKWARD = (
+    "<s>",
+    "</s>",
+    "<unk>",
+    "<s",
+    " ",
+    "  ",
+    "▁",
+    "the",
+    "ing",
+    "\n",
+    "\t",
+    "\x00",
+    "é",
+    "e\u0301",
+    "日本",
+    "🙂",
+    "👩‍🔬",
+    "\ufeff",
+)
+
+
+@given(st.lists(st.one_of(st.sampled_from(AWKWARD), st.text(alphabet="aeinrst ", max_size=40), st.text(max_size=8))))
+def test_a_text_has_the_tokens_of_the_library_and_the_same_vector_to_the_last_bit(
+    library: Any, parts: list[str]
+) -> None:
+    text = "".join(parts)
+    encoder = load_encoder("wordllama")
+    assert isinstance(encoder, WordLlamaEncoder)
+    library.tokenizer.no_padding()
+    ids = library.tokenizer.encode(text, add_special_tokens=False).ids
+    assert encoder._pieces.ids(text) == ids
+    if text.strip():
+        assert np.array_equal(encoder.encode([text])[0], unit(library.embedding[ids].mean(axis=0, keepdims=True))[0])
+
+
+def test_every_text_of_the_documents_has_the_tokens_of_the_library(library: Any) -> None:
+    pieces = WordLlamaEncoder()._pieces
+    library.tokenizer.no_padding()
+    for file in sorted((ROOT / "docs").rglob("*.md")) + sorted((ROOT / "src/maci/cases").rglob("*.yaml")):
+        texts = file.read_text(encoding="utf-8").splitlines()
+        for text, cut in zip(texts, library.tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
+            assert pieces.ids(text) == cut.ids, (file.name, text)
+
+
+def test_a_very_long_word_is_cut_in_a_moment() -> None:
+    started = time.process_time()
+    assert len(WordLlamaEncoder()._pieces.ids("ab" * 50_000)) > 1000
+    assert time.process_time() - started < 10
+
+
+def test_the_table_is_the_one_that_figures_were_measured_with() -> None:
+    hook = runpy.run_path(str(ROOT / "hatch_build.py"))
+    folder = _wordllama()
+    assert {file: hashlib.sha256((folder / file).read_bytes()).hexdigest() for file in WORDLLAMA} == hook["SHA256"]
+
+
+def test_a_missing_table_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maci.evidence.shipped.find_spec", lambda package: None)
+    with pytest.raises(ModelError, match=r"'maci_wordllama' is not beside .*pip install --force-reinstall ."):
+        WordLlamaEncoder()
 
 
 def test_minilm_cuts_at_256_pieces() -> None:
@@ -108,18 +188,18 @@ def test_importing_the_protocol_is_light() -> None:
 
 
 def test_telemetry_is_off_before_onnxruntime_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maci.evidence import onnx
+    from maci.evidence import shipped
 
     seen: list[str | None] = []
 
     def stop(package: str) -> None:
-        seen.append(onnx.os.environ.get("ORT_DISABLE_TELEMETRY"))
+        seen.append(shipped.os.environ.get("ORT_DISABLE_TELEMETRY"))
         raise ImportError(package)
 
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
     monkeypatch.setattr("maci.errors.import_module", stop)
     with pytest.raises(MissingExtra, match=r"pip install .*\[dense\]"):
-        onnx.OnnxEncoder()
+        shipped.OnnxEncoder()
     assert seen == ["1"]
 
 

@@ -49,4 +49,4 @@ def test_spans_are_labelled_and_distinct():
 def test_the_package_says_that_it_is_not_for_medical_use():
     from maci.evidence import knowledge
 
-    assert "not for medical use" in (knowledge.__doc__ or "")
+    assert "not for medical use" in (knowledge.__doc__ or "").casefold()

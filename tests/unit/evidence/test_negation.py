@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from maci.evidence.intake import taken_in
-from maci.evidence.negation import polarity
+from maci.evidence.negation import polarity, scopes, sentences
 
 SAID = {
     # denied before it
@@ -253,6 +255,35 @@ SAID = {
     ("High fever with chills for three days.", "chills"): "present",
     ("The disk is full.", "full disk"): "present",
     ("Yes, the tenant gave notice in writing.", "notice in writing"): "present",
+    # a feature that names the word of a phrase which only looks like a denial
+    ("There was no change in her weight.", "change in weight"): "absent",
+    ("There was no change in her weight.", "weight"): "present",
+    ("The bus did not stop at the bridge.", "stop at the bridge"): "absent",
+    # a verb that is left out
+    ("The lamp works, the fan does not.", "working fan"): "absent",
+    ("The lamp works, the fan does not.", "working lamp"): "present",
+    ("Dogs are allowed, cats are not.", "permission for cats"): "absent",
+    ("The fever went away; the cough did not.", "cough"): "present",
+    # a denial for one place
+    ("There is rust on the door, none on the roof.", "rust on the roof"): "absent",
+    ("There is rust on the door, none on the roof.", "rust on the door"): "present",
+    ("It rained in the valley but none here.", "rain in the valley"): "present",
+    ("No pain except in the heel.", "pain in the heel"): "present",
+    # where a scope ends without a conjunction
+    ("Without a coat the boy caught a cold.", "cold"): "present",
+    ("No late payments, good income.", "good income"): "present",
+    ("No fever, severe headache.", "severe headache"): "present",
+    ("No fever, severe headache or vomiting.", "severe headache"): "absent",
+    ("They sent no reminder and closed the account.", "closed account"): "present",
+    ("Tyres changed, brakes not checked.", "changed tyres"): "present",
+    # others
+    ("The key is lost.", "key"): "absent",
+    ("The kit is missing a screw.", "screw"): "absent",
+    ("Rain is not expected.", "rain"): "absent",
+    ("The path is paved.", "unpaved path"): "absent",
+    ("Swab negative twice.", "positive swab"): "absent",
+    ("Cough? Yes, for a week.", "cough"): "present",
+    ("Cough? No, but a sore throat.", "cough"): "absent",
 }
 
 
@@ -262,7 +293,7 @@ def test_what_a_sentence_says_of_a_feature(sentence: str, feature: str) -> None:
 
 
 def test_there_are_enough_sentences() -> None:
-    assert len(SAID) >= 60
+    assert len(SAID) >= 200
 
 
 @pytest.mark.parametrize(
@@ -277,7 +308,11 @@ def test_there_are_enough_sentences() -> None:
         ("Neck stiffness was absent.", ("neck stiffness",)),
         ("Waking early, no fever, tiredness and guilt.", ("fever",)),
         ("A boy without jabs developed a harsh cough.", ("jabs",)),
+        ("Without tablets the pain lasted a week.", ("tablets",)),
+        ("No late payments, good income.", ("late payments",)),
+        ("Blood smear: no parasites seen.", ("parasites",)),
         # complaints, not denials
+        ("Pneumonia shows crackles, which bronchitis does not.", ()),
         ("I can't sleep and have no appetite.", ()),
         ("Hard to walk without becoming stiff.", ()),
         ("The cough never stops.", ()),
@@ -307,3 +342,15 @@ def test_a_feature_that_names_the_word_of_a_cue_is_about_that_word() -> None:
 def test_a_positive_result_beside_a_negative_one_is_kept() -> None:
     assert taken_in("Measles IgM positive, rubella IgM negative.").denied == ("rubella igm",)
     assert taken_in("Knobbly small liver, large spleen and free fluid.").denied == ()
+
+
+def test_a_text_without_full_stops_takes_time_by_its_length() -> None:
+    """A hundred thousand letters took minutes: every "and" looked through all that came before."""
+    text = "fever and rash and cough, no pain and " * 2_700
+    began = process_time()
+    pieces = sentences(text)
+    for piece in pieces:
+        scopes(piece)
+    assert process_time() - began < 10
+    assert "".join(pieces).replace(" ", "") == text.replace(" ", "")
+    assert max(map(len, pieces)) <= 1_000

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import sqlite3
 import threading
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from maci.calibration.schedules import Schedules
+from maci.errors import EvidenceError, exit_code
 from maci.evidence.corpus import Index
+from maci.files.sqlite import SqliteFile
 from maci.lab.study.store import SqliteStore
 from maci.llm.cache import ReplyFile
 
@@ -42,3 +47,30 @@ def test_a_file_can_be_opened_while_another_makes_it(tmp_path, kind):
         for thread in threads:
             thread.join()
     assert errors == []
+
+
+@pytest.mark.parametrize(
+    ("error", "exit"), [("database or disk is full", 3), ("database is locked", 3), ("not a database", 2)]
+)
+def test_a_full_disk_is_a_fault_of_the_machine_and_a_damaged_file_one_of_the_file(
+    tmp_path: Path, error: str, exit: int
+) -> None:
+    with SqliteFile(
+        tmp_path / "x.sqlite",
+        "CREATE TABLE IF NOT EXISTS a (b);",
+        1,
+        name="x",
+        elsewhere="y",
+        steps={"damaged": "z"},
+        error=EvidenceError,
+    ) as file:
+        assert exit_code(file.broken(sqlite3.OperationalError(error))) == exit
+
+
+def test_a_file_that_nobody_holds_any_more_is_closed(tmp_path):
+    file = Schedules(tmp_path / "schedules.sqlite")
+    connection = file.db
+    del file
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")

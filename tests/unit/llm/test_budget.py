@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maci.errors import BudgetError, Overloaded
-from maci.llm.budget import Draw, Ledger, Purse, reported, spend
+from maci.llm.budget import Draw, Ledger, Purse, RunLedger, reported, spend
 from maci.llm.usage import Bound, PaidFailure, Usage
 
 
@@ -54,7 +54,7 @@ def test_two_who_need_more_at_once_ask_each_for_its_own_share():
     async def main() -> None:
         asked: list[Bound] = []
 
-        async def more(bound: Bound) -> bool:
+        async def more(bound: Bound, *, optional: bool) -> bool:
             asked.append(bound)
             await asyncio.sleep(0)
             return True
@@ -75,7 +75,7 @@ def test_what_was_sent_never_exceeds_what_was_granted(data):
     async def main() -> None:
         asks: list[asyncio.Future[bool]] = []
 
-        async def more(bound: Bound) -> bool:
+        async def more(bound: Bound, *, optional: bool) -> bool:
             asks.append(asyncio.get_running_loop().create_future())
             return await asks[-1]
 
@@ -111,7 +111,7 @@ def test_what_was_sent_never_exceeds_what_was_granted(data):
 
 def test_a_draw_that_is_refused_waits_for_those_of_its_call_that_are_out():
     async def main() -> None:
-        async def never(bound: Bound) -> bool:
+        async def never(bound: Bound, *, optional: bool) -> bool:
             return False
 
         held = Purse(Bound(100), never)
@@ -130,7 +130,7 @@ def test_a_draw_that_is_refused_waits_for_those_of_its_call_that_are_out():
 
 def test_who_is_cancelled_while_asking_holds_nothing():
     async def main() -> None:
-        async def never(bound: Bound) -> bool:
+        async def never(bound: Bound, *, optional: bool) -> bool:
             await asyncio.Event().wait()
             return True
 
@@ -153,6 +153,32 @@ def test_the_ceiling_of_a_run_holds_for_its_debates():
     assert not debates[1].reserve(Bound(40)) and debates[1].lacks(Bound(40)) == "tokens"
     debates[0].settle(Bound(70), Usage(generated=20))
     assert debates[1].reserve(Bound(80)) and run.left.tokens == 0
+
+
+@pytest.mark.parametrize("run", [Ledger(tokens=100), RunLedger(tokens=100)])
+def test_a_ceiling_is_not_reached_by_what_is_optional(run):
+    async def main() -> None:
+        own = Ledger(tokens=1000, parent=run)
+        with spend(own, Bound(60)) as held:
+            first = await held.draw(Bound(60))
+            second = asyncio.ensure_future(held.draw(Bound(60), optional=True))
+            await asyncio.sleep(0)
+            assert not second.done() and own.reached is run.reached is None
+            first.forfeit()
+            with pytest.raises(BudgetError):
+                await second
+            assert own.reached is run.reached is None and run.reserved.tokens == 60
+            with pytest.raises(BudgetError):
+                await held.draw(Bound(60))
+            assert own.reached == run.reached == "tokens"
+
+    asyncio.run(main())
+
+
+def test_what_another_run_took_meanwhile_is_not_reached_by_what_is_optional():
+    run = RunLedger(tokens=100, note=lambda spent, aside: Bound(90).plus(spent).plus(aside))
+    assert not run.reserve(Bound(20), optional=True) and run.reached is None and run.reserved == Bound()
+    assert not run.reserve(Bound(20)) and run.reached == "tokens"
 
 
 def test_what_does_not_fit_is_refused_in_figures_and_sets_nothing_aside():

@@ -59,7 +59,7 @@ def test_who_waited_for_budget_while_another_was_answered_asks_the_same_no_more(
         slow, cache = Slow(), ResponseCache(tmp_path / "replies.sqlite" if on_disk else None)
         client, granted = Client(slow, family="f", cache=cache), asyncio.Event()
 
-        async def more(bound: Bound) -> bool:
+        async def more(bound: Bound, *, optional: bool) -> bool:
             return await granted.wait()
 
         async def ask(purse: Purse) -> Reply:

@@ -254,6 +254,20 @@ def test_a_bug_in_a_provider_comes_through_and_counts_in_full():
     assert isinstance(error, ZeroDivisionError) and held.total().tokens == client.prepare(REQUEST).bound.tokens
 
 
+@pytest.mark.parametrize("when", ["begins", "ends"])
+def test_telemetry_that_fails_loses_neither_a_reply_nor_an_error(monkeypatch, caplog, when):
+    def broken(*_: object):
+        raise ZeroDivisionError("no exporter")
+
+    monkeypatch.setattr("maci.llm.client.observe", broken if when == "begins" else lambda *_: broken)
+    client, _, _ = made(GOOD, WrongKey("401"))
+    reply, held = bill(client)
+    assert reply.text == GOOD.text and held.total() == reply.usage and len(held.exchanges) == 1
+    assert "telemetry of a request to fake/model failed" in caplog.text and "no exporter" in caplog.text
+    error, held = bill(client)
+    assert isinstance(error, WrongKey) and held.exchanges[0].error
+
+
 def test_what_does_not_fit_the_purse_is_not_sent():
     client, provider, _ = made(GOOD)
     bound = client.prepare(REQUEST).bound
@@ -279,7 +293,9 @@ def test_backoff_grows_is_capped_and_is_the_same_for_the_same_request():
     waits = []
     for _ in range(2):
         client, _, clock = made(*[Unreachable("x")] * 13, retries=12, deadline=10**6, limiter=None)
-        client._limiter = Limiter(concurrency=1)  # its breaker runs on real time, and never opens here
+        client._attempts = replace(
+            client._attempts, limiter=Limiter(concurrency=1)
+        )  # its breaker runs on real time, and never opens here
         bill(client)
         waits.append(clock.slept)
     assert waits[0] == waits[1] and len(waits[0]) == 12
@@ -351,13 +367,14 @@ def test_who_waits_for_the_same_call_asks_itself_when_that_call(end):
                 raise BadRequest("no")
             await asyncio.Event().wait()
 
-        client, provider, _ = made(first, GOOD, cache=ResponseCache())
+        cache = ResponseCache()
+        client, provider, _ = made(first, GOOD, cache=cache)
         leader, follower = (asyncio.ensure_future(client.prepare(REQUEST).within()) for _ in range(2))
         for _ in range(5):
             await asyncio.sleep(0)
         leader.cancel()
         assert (await asyncio.wait_for(follower, 5)).text == GOOD.text
-        assert len(provider.history) == 2 and not client._flights
+        assert len(provider.history) == 2 and not cache.flights
         await asyncio.gather(leader, return_exceptions=True)
 
     asyncio.run(main())
@@ -369,7 +386,7 @@ def test_who_waits_for_a_grant_holds_up_nobody_who_asks_the_same_or_wants_a_turn
     async def main() -> None:
         others_done = asyncio.Event()
 
-        async def more(_: Bound) -> bool:
+        async def more(_: Bound, *, optional: bool) -> bool:
             await others_done.wait()
             return True
 
@@ -436,7 +453,7 @@ def test_who_got_a_grant_does_not_repeat_a_call_that_began_meanwhile():
     async def main() -> None:
         grant, answer = asyncio.Event(), asyncio.Event()
 
-        async def more(_: Bound) -> bool:
+        async def more(_: Bound, *, optional: bool) -> bool:
             await grant.wait()
             return True
 
@@ -530,14 +547,14 @@ def test_no_ceiling_is_ever_exceeded_and_the_bill_covers_all_that_was_served(wor
                     raise ZeroDivisionError
             return Reply(text="x" * 8, usage=usage, model="m")
 
-        provider = FakeProvider(replies=act)
+        provider, cache = FakeProvider(replies=act), ResponseCache()
         client = Client(
             provider,
             family="fake",
             price=price,
             retries=2,
             timeout=0.005,
-            cache=ResponseCache() if world["cached"] else None,
+            cache=cache if world["cached"] else None,
             limiter=Limiter(concurrency=world["concurrency"], clock=clock, sleep=clock.sleep),
             clock=clock,
             sleep=clock.sleep,
@@ -554,7 +571,7 @@ def test_no_ceiling_is_ever_exceeded_and_the_bill_covers_all_that_was_served(wor
             if not ledger.reserve(bound):
                 return
 
-            async def more(short: Bound) -> bool:
+            async def more(short: Bound, *, optional: bool) -> bool:
                 await asyncio.sleep(0)
                 return ledger.reserve(short)
 
@@ -580,6 +597,15 @@ def test_no_ceiling_is_ever_exceeded_and_the_bill_covers_all_that_was_served(wor
         assert ledger.spent.tokens >= sum(usage.tokens for usage in served)
         if price:
             assert ledger.spent.usd >= sum(price.usd(usage) for usage in served) - 1e-9
-        assert provider.most_at_once <= world["concurrency"] and not client._flights
+        assert provider.most_at_once <= world["concurrency"] and not cache.flights
 
     asyncio.run(main())
+
+
+def test_a_model_at_another_level_learns_apart_from_it_and_shares_what_is_known_of_prompts():
+    client, _, _ = made(replace(GOOD, text="<think>Fever and rash.</think>yes"))
+    other = client.at("none").hedged(60.0)
+    bound = other.prepare(REQUEST).bound
+    bill(client)
+    assert client.thinks and not other.thinks
+    assert other.prepare(REQUEST).bound.tokens < bound.tokens

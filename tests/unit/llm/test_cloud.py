@@ -7,7 +7,7 @@ import pytest
 from fake_server import FakeServer
 from maci.errors import ConfigError, MissingExtra, WrongKey
 from maci.llm.keys import Key, address_of, find_key
-from maci.llm.models import House
+from maci.llm.models import House, ModelOptions
 from maci.llm.providers import Http
 from maci.llm.providers.openai import Azure
 from provider_helpers import ASK, SECRET, with_server
@@ -98,3 +98,12 @@ def test_an_address_and_a_key_of_the_environment_are_a_pair() -> None:
     assert House(environ=environ).model("anthropic/claude-haiku-4-5").price is None  # a proxy may charge anything
     with pytest.raises(ConfigError, match="OLLAMA_HOST"):
         House(environ={"OLLAMA_HOST": "127.0.0.1:port"}).model("ollama/m")
+
+
+@pytest.mark.parametrize("odd", ["http://127.0.0.1:8[]x", "http://127.0.0.1:99999/v1", "http://127.0.0.1:0"])
+def test_an_address_that_cannot_be_one_is_named(odd: str) -> None:
+    for variable, model in (("OPENAI_BASE_URL", "openai/m"), ("OLLAMA_HOST", "ollama/m")):
+        with pytest.raises(ConfigError, match=variable):
+            House(environ={variable: odd}).model(model)
+    with pytest.raises(ValueError, match="is no address"):
+        ModelOptions(base_url=odd)

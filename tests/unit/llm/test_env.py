@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from maci.errors import InputError, MaciError
-from maci.llm.env import read_env_file, use_env_file
+from maci.seating.discover import read_env_file, use_env_file
 
 
 def test_only_keys_of_providers_are_read(tmp_path: Path) -> None:

@@ -163,8 +163,8 @@ def test_counts_are_kept_by_key_and_can_be_reset():
                 usage = (await response.json())["usage"]
                 assert (usage["prompt_tokens"], usage["completion_tokens"]) == (5, 3)  # 20 bytes; cut off at the limit
         assert await count() == {
-            "a": {"requests": 2, "served": 2, "prompt": 10, "generated": 6},
-            "b": {"requests": 1, "served": 1, "prompt": 5, "generated": 3},
+            "a": {"requests": 2, "served": 2, "prompt": 10, "cached": 0, "generated": 6},
+            "b": {"requests": 1, "served": 1, "prompt": 5, "cached": 0, "generated": 3},
         }
         async with session.post("/reset") as response:
             assert response.status == 200

@@ -9,14 +9,15 @@ import pytest
 from pydantic import ValidationError
 
 from fake_server import FakeServer, Faults
-from maci.errors import ConfigError, WrongKey
+from fake_server.shape import Wrong
+from maci.errors import ConfigError, UnknownModel, WrongKey
 from maci.llm.budget import Purse
 from maci.llm.cache import ResponseCache
 from maci.llm.catalogue import FREE, Price
 from maci.llm.client import Client
 from maci.llm.model import Message, Request, Schema
 from maci.llm.models import House, ModelOptions, PriceOptions
-from maci.llm.providers import Anthropic, Gemini, OpenAI
+from maci.llm.providers import Anthropic, Gemini, OpenAI, Responses
 from maci.llm.usage import Bound
 
 REQUEST = Request(
@@ -53,6 +54,9 @@ def opened(name: str, options: ModelOptions | None = None, environ: dict[str, st
         ("lmstudio/phi4", OpenAI, "127.0.0.1:1234", "microsoft"),
         ("llamacpp/default", OpenAI, "127.0.0.1:8080", "default"),
         ("xai/grok-4", OpenAI, "api.x.ai", "xai"),
+        ("openai/gpt-5.2-pro", Responses, "api.openai.com", "openai"),
+        ("openai/gpt-5.1-codex-max", Responses, "api.openai.com", "openai"),
+        ("openrouter/openai/gpt-5.2-pro", OpenAI, "openrouter.ai", "openai"),
     ],
 )
 def test_a_name_decides_api_address_and_family(name, kind, origin, family):
@@ -60,6 +64,28 @@ def test_a_name_decides_api_address_and_family(name, kind, origin, family):
     assert type(model.provider) is kind and model.provider.origin == origin
     assert (model.name, model.family) == (name, family)
     assert (model.price == FREE) == origin.startswith("127.")
+
+
+def test_the_api_can_be_chosen_where_a_service_has_both():
+    near = {"base_url": "http://127.0.0.1:9/v1"}
+    assert type(opened("openai/x-pro", ModelOptions(**near)).provider) is OpenAI  # a server of one's own may lack it
+    assert type(opened("vllm/x", ModelOptions(api="responses", **near)).provider) is Responses
+    assert type(opened("openai/gpt-5.2-pro", ModelOptions(api="chat")).provider) is OpenAI
+    with pytest.raises(ConfigError, match="has an API of its own: leave it out"):
+        opened("anthropic/claude-sonnet-5", ModelOptions(api="responses"))
+
+
+def test_a_model_that_only_the_responses_api_serves_says_what_to_write():
+    said = "This model is only supported in v1/responses and not in v1/chat/completions."
+
+    async def run() -> None:
+        async with FakeServer() as server:
+            server._measure = lambda shape, asked: (_ for _ in ()).throw(Wrong(said, status=404, kind="model"))  # type: ignore[method-assign]
+            async with House(options={"openai/new": ModelOptions(base_url=f"{server.url}/v1", retries=0)}) as house:
+                await house.model("openai/new").prepare(REQUEST).make(Purse(Bound(10**6)))
+
+    with pytest.raises(UnknownModel, match=r"write `openai/new: \{api: responses\}` under `models` of a panels file"):
+        asyncio.run(run())
 
 
 def test_a_misspelt_provider_is_named_with_the_one_that_was_meant():
@@ -97,6 +123,20 @@ def test_the_environment_names_another_address_together_with_its_key():
     assert opened("openrouter/x/y", environ=environ).provider.origin == "openrouter.ai"
 
 
+def test_a_file_that_repeats_the_address_of_the_environment_has_its_key_on_this_machine_only():
+    """As `maci init` writes it: the file says where, the environment has the key of that address."""
+    here, gone = "http://127.0.0.1:9/v1", "https://llm.example.org/v1"
+    environ = {"OPENAI_BASE_URL": here, "OPENAI_API_KEY": "sk-mine"}
+    sent = {"Authorization": "Bearer sk-mine"}
+    assert opened("openai/mine", ModelOptions(base_url=here), environ).provider._headers() == sent
+    assert opened("openai/mine", ModelOptions(base_url=here), {"OPENAI_API_KEY": "sk-mine"}).provider._headers() == {}
+    assert opened("groq/mine", ModelOptions(base_url=here), environ).provider._headers() == {}
+    broken = {**environ, "OPENAI_BASE_URL": "http://127.0.0.1:99999"}
+    assert opened("openai/mine", ModelOptions(base_url=here), broken).provider._headers() == {}
+    away = {**environ, "OPENAI_BASE_URL": gone}
+    assert opened("openai/mine", ModelOptions(base_url=gone), away).provider._headers() == {}
+
+
 def test_a_key_comes_from_the_variable_that_was_named():
     options = ModelOptions(base_url="https://llm.example.org/v1", key_env="HOUSE_KEY")
     assert opened("openai/mine", options, {"HOUSE_KEY": "k-1"}).provider._headers() == {"Authorization": "Bearer k-1"}
@@ -115,9 +155,9 @@ def test_options_under_a_providers_name_hold_for_all_its_models():
 def test_models_of_one_origin_share_their_limits_unless_they_differ():
     options = {"openai/c": ModelOptions(concurrency=2), "openai/d": ModelOptions(concurrency=2)}
     house = House(options=options)
-    a, b, c, d, e = (house.model(f"openai/{name}")._limiter for name in "abcde")
+    a, b, c, d, e = (house.model(f"openai/{name}")._attempts.limiter for name in "abcde")
     assert a is b is e and c is d and a is not c
-    assert house.model("anthropic/claude-x")._limiter is not a
+    assert house.model("anthropic/claude-x")._attempts.limiter is not a
 
 
 def test_options_are_checked():

@@ -116,6 +116,10 @@ def test_help_names_the_variable_and_the_file(tmp_path: Path):
     assert "keys.toml" in key_help("anthropic", environ=environ)
     own = key_help("openai", "https://llm.example.org/v1", environ=environ)
     assert "key_env" in own and '"llm.example.org" = "…"' in own
+    near = key_help("openai", "http://127.0.0.1:9/v1", environ=environ)
+    assert near.startswith("export OPENAI_BASE_URL=http://127.0.0.1:9/v1 and its key as OPENAI_API_KEY, or ")
+    assert 'key_env = "SERVER_KEY"' in near and '"127.0.0.1:9" = "…"' in near
+    assert key_help("vllm", "http://127.0.0.1:9/v1", environ=environ).startswith("put its key into a variable such as")
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from maci.errors import (
 )
 from maci.llm.keys import Key
 from maci.llm.providers import Http, LiteLLM
+from maci.llm.providers.litellm import _bounded
 from provider_helpers import ASK, SECRET
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*ReadOnly:UserWarning")
@@ -97,3 +98,15 @@ def test_its_errors_become_ours_after_one_attempt(settings: dict[str, Any], kind
 def test_a_parameter_the_server_does_not_know_is_left_out():
     reply, server = ask(refuses={"seed"})
     assert reply.text and server.counts[SECRET].requests == 2
+
+
+def test_a_reply_that_is_longer_than_it_may_be_is_cut_and_keeps_its_count() -> None:
+    body = {
+        "choices": [{"message": {"content": "yes " * 100_000}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 100_000, "total_tokens": 100_009},
+    }
+    short = {**body, "choices": [{"message": {"content": "yes"}}]}
+    assert _bounded(short, 10_000) == (200, {}, short, False)
+    cut = _bounded(body, 10_000)
+    assert cut.cut and len(cut.body["choices"][0]["message"]["content"]) <= 10_000
+    assert cut.body["usage"] == body["usage"]

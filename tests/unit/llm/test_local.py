@@ -19,11 +19,11 @@ import pytest
 from maci.errors import ConfigError, ContextOverflow, Interrupted, MissingExtra, ModelError, UnknownModel, WrongKey
 from maci.llm.local import Counters, LocalProvider, engine, provider
 from maci.llm.local import engine as shared
-from maci.llm.local.gbnf import gbnf
 from maci.llm.local.gguf import fingerprint, source_of, training_context
 from maci.llm.local.provider import cores
 from maci.llm.model import Message, Request, Schema
 from maci.llm.models import House
+from maci.llm.providers._schema import gbnf
 
 SCHEMA = Schema("answer", {"type": "object", "properties": {"why": {"type": "string"}, "belief": {"type": "integer"}}})
 

@@ -58,7 +58,7 @@ def test_an_unknown_price_says_what_to_do():
     error = no_price("openai/mine")
     assert isinstance(error, ConfigError)
     assert "no price is known for openai/mine" in str(error)
-    assert "models.openai/mine.price" in str(error) and "--budget-tokens" in str(error)
+    assert '`price` under [models."openai/mine"] in maci.toml' in str(error) and "--budget-tokens" in str(error)
 
 
 def test_a_price_of_the_hour_is_the_dearest_of_the_day():

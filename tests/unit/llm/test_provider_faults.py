@@ -32,7 +32,7 @@ from maci.errors import (
 from maci.llm.budget import Purse
 from maci.llm.client import Client
 from maci.llm.model import Message, Provider, Reply, Request
-from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
+from maci.llm.providers import Anthropic, Gemini, Http, OpenAI, Responses
 from maci.llm.providers._api import Api
 from maci.llm.tokens import at_least
 from maci.llm.usage import Bound
@@ -218,6 +218,7 @@ def test_an_error_too_long_to_read_is_an_interruption():
 
 _BEGINNINGS = {
     OpenAI: '{"id": "1", "model": "m-1", "choices": [{"index": 0, "message": {"role": "assistant", "content": "',
+    Responses: '{"status": "completed", "model": "m-1", "output": [{"type": "message", "content": [{"type": "output_text", "text": "',
     Anthropic: '{"id": "1", "model": "m-1", "usage": {"input_tokens": 9}, "content": [{"type": "text", "text": "',
     Gemini: '{"modelVersion": "m-1", "candidates": [{"content": {"role": "model", "parts": [{"text": "',
 }
@@ -247,7 +248,8 @@ def test_a_server_that_writes_without_end_is_cut_off_and_what_came_counts_in_ful
         return reply
 
     reply = asyncio.run(run())
-    assert reply.truncated and reply.text.startswith("Fever, rash. Fever") and len(reply.text) < 10_000
+    repeated = 12 * len(ASK.schema.text) if api is Responses and ASK.schema else 0  # the schema, written with blanks
+    assert reply.truncated and reply.text.startswith("Fever, rash. Fever") and len(reply.text) < 10_000 + repeated
     assert reply.usage.generated == at_least(reply.text) > 100
     assert reply.usage.prompt == 0  # nobody counted it to the end: the client counts what it has set aside
 
@@ -382,6 +384,22 @@ def test_a_proxy_is_used_for_other_machines_only(monkeypatch: pytest.MonkeyPatch
         for url in ("https://api.openai.com/v1", "http://127.0.0.1:8000/v1", "https://inside.example/v1")
     }
     assert list(routes.values()) == ["http://proxy.example:3128", None, None]
+
+
+@pytest.mark.parametrize("proxy", ["http://me:pass-4711@[", "me:pass-4711@host", "http://me:pass-4711@127.0.0.1:99999"])
+def test_a_proxy_that_is_no_address_costs_nothing_and_is_not_repeated(monkeypatch: pytest.MonkeyPatch, proxy: str):
+    monkeypatch.setenv("https_proxy", proxy)
+
+    async def ask() -> None:
+        http = Http()
+        try:
+            await provider(OpenAI, "https://api.openai.com", http).send(ASK)
+        finally:
+            await http.aclose()
+
+    with pytest.raises(ModelError, match="HTTPS_PROXY") as caught:
+        asyncio.run(ask())
+    assert not caught.value.charged and not caught.value.retry and "4711" not in str(caught.value)
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -13,8 +13,9 @@ from fake_server import FakeServer
 from maci.errors import BadRequest, ConfigError, ContentRefused, ContextOverflow, Interrupted
 from maci.llm.keys import Key
 from maci.llm.model import Message, Reply, Request
-from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
-from maci.llm.providers._api import Answered, Api
+from maci.llm.providers import Anthropic, Gemini, Http, OpenAI, Responses
+from maci.llm.providers._api import Api, HttpAnswer
+from maci.llm.tokens import PromptBound
 from provider_helpers import APIS, ASK, JUDGE, SECRET, provider, send, with_server
 
 # ---- what is sent ------------------------------------------------------------------------------------------------------------
@@ -57,6 +58,37 @@ def test_api_openai_com_gets_the_new_name_for_the_limit_and_no_lengths():
     assert schema["properties"]["evidence"]["maximum"] == 100
 
 
+def test_a_request_to_the_responses_api_has_the_documented_shape_and_is_not_stored():
+    _, server, _ = send(Responses, replace(ASK, top_logprobs=3, reasoning="low"))
+    path, headers, body = server.seen[-1]
+    assert path == "/v1/responses" and headers["Authorization"] == f"Bearer {SECRET}"
+    form = body.pop("text")["format"]
+    assert body == {
+        "model": "m-1",
+        "input": [
+            {"role": "system", "content": "You judge."},
+            {"role": "user", "content": "The case.\n\nNow score it."},
+        ],
+        "max_output_tokens": 500,
+        "store": False,
+        "temperature": 0.3,
+        "reasoning": {"effort": "low"},
+        "include": ["message.output_text.logprobs"],
+        "top_logprobs": 3,
+    }
+    assert (form["type"], form["name"], form["strict"]) == ("json_schema", "score", True)
+    assert form["schema"]["required"] == ["evidence", "links", "justification"]
+
+
+def test_options_of_the_responses_api_go_beside_what_the_request_says():
+    options = {"text": {"verbosity": "low"}, "reasoning": {"summary": "auto"}}
+    body = provider(Responses, "http://127.0.0.1:1", options=options)._body(replace(ASK, reasoning="high"))
+    assert body["text"]["verbosity"] == "low" and body["text"]["format"]["name"] == "score"
+    assert body["reasoning"] == {"summary": "auto", "effort": "high"}
+    with pytest.raises(ConfigError, match="previous_response_id, store cannot be set here"):
+        provider(Responses, "http://127.0.0.1:1", options={"store": True, "previous_response_id": "r"})
+
+
 def test_anthropic_request_has_the_documented_shape():
     _, server, _ = send(Anthropic)
     path, headers, body = server.seen[-1]
@@ -75,7 +107,7 @@ def test_anthropic_request_has_the_documented_shape():
         "messages": [
             {
                 "role": "user",
-                "content": [{"type": "text", "text": "The case.", "cache_control": {"type": "ephemeral"}}],
+                "content": [{"type": "text", "text": "The case."}],
             },
             {"role": "user", "content": [{"type": "text", "text": "Now score it."}]},
         ],
@@ -147,16 +179,51 @@ def test_a_reply_follows_the_schema_and_its_usage_is_the_servers_count(api: type
     assert asked.structured
 
 
+def marks(*messages: Message, model: str = "claude-sonnet-4-5") -> list[list[bool]]:
+    """Of every block of every message that is sent: whether it is a cache breakpoint."""
+    asked = provider(Anthropic, "http://127.0.0.1:9", model=model)
+    body = asked._body(Request(messages=messages, max_tokens=9))
+    return [["cache_control" in block for block in message["content"]] for message in body["messages"]]
+
+
+def test_anthropic_is_told_to_cache_what_is_long_and_only_added_to():
+    long, task = "# Case\n" + "It is so. " * 500, Message("user", "Now argue.")
+    known = Message("user", f"{long}\n\n# Record of round 1\nOne said so.")
+    assert marks(known, task) == [[False, True], [False]]
+    assert marks(Message("user", long), task) == [[True], [False]]
+    assert marks(Message("user", "# Case\nIt is so."), task) == [[False], [False]], "too short to be cached"
+    assert marks(known, task, model="claude-opus-4-5") == [[False], [False]], "too short for this model"
+    assert marks(known) == [[False]], "nothing of it is known to come again"
+    assert marks(known, Message("assistant", "{}"), task) == [[False], [False], [False]]
+
+
+def test_what_anthropic_cached_in_one_round_is_found_in_the_next():
+    """The record grows at its end; what was there before must be whole blocks, or nothing of it is found."""
+    rounds = ["# Case\n" + "It is so. " * 500]
+    rounds += [f"\n\n# Record of round {n}\n" + f"Round {n}, one said. " * 100 for n in range(1, 4)]
+
+    async def test(server: FakeServer, http: Http) -> None:
+        asked = provider(Anthropic, server.url, http, model="claude-sonnet-4-5")
+        for n in range(1, 5):
+            known = "".join(rounds[:n])
+            task = Message("user", f"This is round {n}.")
+            reply = await asked.send(Request(messages=(Message("user", known), task), max_tokens=50))
+            before = len("".join(rounds[: n - 1])) // 4 if n > 1 else 0
+            assert reply.usage.cached == before
+
+    with_server(test)
+
+
 @pytest.mark.parametrize("api", APIS)
 def test_what_the_server_had_in_its_cache_is_told(api: type[Api]):
     async def test(server: FakeServer, http: Http) -> None:
         asked = provider(api, server.url, http)
         request = Request(
-            messages=(Message("user", "The same beginning. " * 50), Message("user", "Go on.")), max_tokens=50
+            messages=(Message("user", "The same beginning. " * 250), Message("user", "Go on.")), max_tokens=50
         )
         first, second = await asked.send(request), await asked.send(request)
-        assert first.usage.cached == 0 and 250 <= second.usage.cached <= second.usage.prompt
-        assert first.usage.prompt == second.usage.prompt > 250
+        assert first.usage.cached == 0 and 1024 <= second.usage.cached <= second.usage.prompt
+        assert first.usage.prompt == second.usage.prompt > 1250
 
     with_server(test)
 
@@ -167,7 +234,7 @@ def test_a_reply_cut_off_by_the_limit_says_so(api: type[Api]):
     assert reply.truncated and reply.usage.generated == 5 and len(reply.text) <= 20
 
 
-@pytest.mark.parametrize("api", [OpenAI, Gemini])
+@pytest.mark.parametrize("api", [OpenAI, Responses, Gemini])
 def test_log_probabilities_come_with_their_alternatives(api: type[Api]):
     reply, _, _ = send(api, replace(ASK, top_logprobs=3))
     assert reply.logprobs is not None and "".join(token.text for token in reply.logprobs) == reply.text
@@ -181,6 +248,46 @@ def answers(api: type[Api], answer: Any, request: Request = ASK) -> Reply:
 
 def completion(message: dict[str, Any], reason: str = "stop", **more: Any) -> dict[str, Any]:
     return {"choices": [{"message": message, "finish_reason": reason}], **more}
+
+
+def response(*output: dict[str, Any], status: str = "completed", **more: Any) -> dict[str, Any]:
+    return {"status": status, "error": None, "output": list(output), **more}
+
+
+def message(*content: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "message", "content": list(content)}
+
+
+def test_a_response_is_what_was_thought_what_was_said_and_what_was_counted():
+    usage = {
+        "input_tokens": 90,
+        "input_tokens_details": {"cached_tokens": 40},
+        "output_tokens": 70,
+        "output_tokens_details": {"reasoning_tokens": 60},
+        "total_tokens": 160,
+    }
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}], "content": None}
+    said = message({"type": "output_text", "text": "{"}, {"type": "output_text", "text": "}"})
+    reply = answers(Responses, response(thought, {"type": "web_search_call"}, said, usage=usage, model="m-1-2026"))
+    assert (reply.text, reply.thinking, reply.model, reply.truncated) == ("{}", "Hm.", "m-1-2026", False)
+    counted = (reply.usage.prompt, reply.usage.cached, reply.usage.generated, reply.usage.thought)
+    assert counted == (90, 40, 70, 60)
+
+
+def test_a_response_that_ran_into_its_limit_while_it_thought_is_cut_off_and_counted():
+    cut = {"reason": "max_output_tokens"}
+    reply = answers(
+        Responses, response({"type": "reasoning", "summary": []}, status="incomplete", incomplete_details=cut)
+    )
+    assert (reply.text, reply.truncated, reply.usage.generated) == ("", True, ASK.max_tokens)
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled", "queued", "in_progress"])
+def test_a_response_without_an_end_is_no_answer(status: str):
+    with pytest.raises(Interrupted, match=f"status is {status}"):
+        answers(Responses, response(message({"type": "output_text", "text": "{}"}), status=status))
+    with pytest.raises(Interrupted, match="worker died"):
+        answers(Responses, {"status": status, "error": {"code": "server_error", "message": "worker died"}})
 
 
 def test_openai_content_in_parts_is_joined():
@@ -197,7 +304,8 @@ def test_half_a_character_is_sent_and_read_without_harm(api: type[Api]):
 
 
 def test_of_usage_a_server_does_not_report_the_prompt_is_left_to_the_client():
-    for usage in ({}, {"usage": None}, {"usage": {"prompt_tokens": -3, "completion_tokens": "9"}}):
+    huge = {"prompt_tokens": 10**30, "completion_tokens": 10**30, "total_tokens": 10**31}
+    for usage in ({}, {"usage": None}, {"usage": {"prompt_tokens": -3, "completion_tokens": "9"}}, {"usage": huge}):
         reply = answers(OpenAI, completion({"content": "x"}, **usage))
         assert (reply.usage.prompt, reply.usage.generated) == (0, ASK.max_tokens)
 
@@ -261,6 +369,8 @@ def test_gemini_thoughts_are_not_text_but_are_generated_tokens():
     [
         (OpenAI, completion({"content": None, "refusal": "I cannot."})),
         (OpenAI, completion({"content": ""}, "content_filter")),
+        (Responses, response(message({"type": "refusal", "refusal": "I cannot."}))),
+        (Responses, response(status="incomplete", incomplete_details={"reason": "content_filter"})),
         (Anthropic, {"content": [], "stop_reason": "refusal"}),
         (Gemini, {"promptFeedback": {"blockReason": "SAFETY"}}),
         *(
@@ -276,7 +386,19 @@ def test_a_refusal_is_an_error_not_an_answer(api: type[Api], answer: Any):
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize(
-    "answer", [None, [], 3, "text", {}, {"choices": []}, {"choices": [{}]}, {"content": [1]}, {"candidates": [[]]}]
+    "answer",
+    [
+        None,
+        [],
+        3,
+        "text",
+        {},
+        {"choices": []},
+        {"choices": [{}]},
+        {"content": [1]},
+        {"candidates": [[]]},
+        {"output": [1]},
+    ],
 )
 def test_an_answer_without_the_apis_form_is_an_interruption(api: type[Api], answer: Any):
     with pytest.raises(Interrupted, match="the API's form"):
@@ -333,6 +455,26 @@ def test_what_a_server_does_not_know_is_left_out_and_remembered(api: type[Api], 
     with_server(test, refuses=refuses)
 
 
+@pytest.mark.parametrize(
+    ("api", "refuses"),
+    [
+        (OpenAI, {"response_format"}),
+        (Anthropic, {"output_config", "tools"}),
+        (Gemini, {"responseJsonSchema", "responseSchema"}),
+    ],
+)
+def test_a_server_that_holds_nobody_to_a_schema_is_told_it_in_words(api: type[Api], refuses: set[str]) -> None:
+    _, bare, _ = send(api)
+    assert "JSON Schema" not in json.dumps(bare.seen[-1][2].get("messages") or bare.seen[-1][2]["contents"])
+    _, server, _ = send(api, refuses=refuses)
+    body = server.seen[-1][2]
+    said = json.dumps(body.get("messages") or body["contents"])
+    assert said.count("follows this JSON Schema") == 1 and said.index("Now score it.") < said.index("JSON Schema")
+    assert said.index("evidence") < said.index("links") < said.index("justification")  # as they are to be written
+    sent = server.counts[SECRET].prompt
+    assert sent <= PromptBound().at_most(ASK.messages, ASK.schema)
+
+
 def test_anthropic_without_output_config_is_made_to_call_a_tool():
     reply, server, _ = send(Anthropic, refuses={"output_config"})
     body = server.seen[-1][2]
@@ -349,7 +491,7 @@ def test_a_server_without_json_schema_is_asked_for_an_object_first():
         async def post(url: str, headers: Any, body: Any, *more: Any) -> Any:
             sent.append(body.get("response_format"))
             if (body.get("response_format") or {}).get("type") == "json_schema":
-                return Answered(400, {}, {"error": {"message": "This response_format type is unavailable now"}})
+                return HttpAnswer(400, {}, {"error": {"message": "This response_format type is unavailable now"}})
             return await original(url, headers, body, *more)
 
         http.post = post  # type: ignore[method-assign]

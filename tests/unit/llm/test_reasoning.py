@@ -16,7 +16,7 @@ from maci.llm.client import Client
 from maci.llm.fake import FakeModel, FakeProvider
 from maci.llm.keys import Key
 from maci.llm.model import Message, Reply, Request, Schema, Token
-from maci.llm.providers import Anthropic, Gemini, OpenAI
+from maci.llm.providers import Anthropic, Gemini, OpenAI, Responses
 from maci.llm.reasoning import Reasoning, split_level, traits
 from maci.llm.structured import ask
 from maci.llm.usage import Usage
@@ -81,13 +81,41 @@ def test_the_level_reaches_each_service_in_its_own_field(service: str, model: st
         assert "format" in written.get("output_config", {"format": 1})  # the schema stays beside the effort
 
 
+@pytest.mark.parametrize(
+    ("service", "model", "levels"),
+    [
+        ("openai", "gpt-6-pro", LEVELS),
+        ("openai", "o3-pro", ("low", "low", "medium", "high")),
+        ("openai", "gpt-4o-mini", (None,) * 4),
+        ("vllm", "Qwen3-8B", LEVELS),
+        ("openrouter", "x/y", LEVELS),
+    ],
+)
+def test_the_responses_api_takes_the_level_in_one_field(service: str, model: str, levels: tuple[Any, ...]) -> None:
+    asked = Responses(model=model, provider=service, key=Key("k"))
+    sent = [asked._body(replace(ROOMY, reasoning=level)).get("reasoning") for level in LEVELS]
+    assert sent == [None if level is None else {"effort": level} for level in levels]
+
+
 def test_a_claude_of_unknown_age_is_told_not_to_think_in_words() -> None:
     assert body("claude-opus-latest", "none", "anthropic")["thinking"] == {"type": "disabled"}
 
 
 @pytest.mark.parametrize(
     ("model", "room"),
-    [("openai/o3", 2000), ("openai/gpt-5", 2000), ("gemini/gemini-3-pro", 2000), ("openai/gpt-6", 0), ("x/y", 0)],
+    [
+        ("openai/o3", 2000),
+        ("openai/gpt-5", 2000),
+        ("gemini/gemini-3-pro", 2000),
+        ("vllm/DeepSeek-R1-Distill-Qwen-7B", 2000),
+        ("ollama/gpt-oss:20b", 2000),
+        ("xai/grok-4", 2000),
+        ("vllm/Qwen3-30B-A3B-Thinking-2507", 2000),
+        ("xai/grok-4-fast-non-reasoning", 0),
+        ("ollama/qwen3:8b", 0),
+        ("openai/gpt-6", 0),
+        ("x/y", 0),
+    ],
 )
 def test_a_model_that_cannot_be_told_not_to_think_has_room_for_it_all_the_same(model: str, room: int) -> None:
     told = FakeModel(model, "fake", reasoning="none").fitted(ASK)
@@ -128,6 +156,8 @@ def test_a_claude_that_refuses_one_manner_of_thinking_is_asked_in_the_other() ->
     [
         (OpenAI, "gpt-6", ("temperature", "logprobs")),
         (OpenAI, "gpt-4o-mini", ()),
+        (Responses, "gpt-6-pro", ("temperature", "seed", "logprobs")),
+        (Responses, "gpt-4o-mini", ("seed",)),
         (Anthropic, "claude-opus-4-7", ("temperature", "seed", "logprobs")),
         (Anthropic, "claude-3-7-sonnet-20250219", ("seed", "logprobs")),
         (Gemini, "gemini-3-pro", ()),
@@ -195,6 +225,40 @@ def test_an_unknown_model_that_thinks_is_cut_off_once_and_has_room_from_then_on(
     assert [request.max_tokens for request in model.history] == [100, 6100, 6100]
     assert model.thinks and {request.messages for request in model.history} == {QUESTION.messages}
     assert ledger.spent.tokens == 3 * 10 + 100 + 2 * 1510 and ledger.reserved.tokens == 0
+
+
+def test_the_room_for_thinking_follows_what_a_model_was_seen_to_think() -> None:
+    thinks = iter([1500, 900, 1200, 1000, 3500, 1000])
+    answers = {}
+
+    def habit(request: Request) -> Reply:
+        tokens = answers.setdefault(request.messages, None) or next(thinks)
+        answers[request.messages] = tokens
+        return thinker(tokens)(request)
+
+    model, ledger = FakeModel("openai/gpt-6", replies=habit), Ledger(tokens=60_000)
+    questions = [replace(QUESTION, messages=(Message("user", f"How many in {n}?"),)) for n in range(6)]
+    for question in questions:
+        call = model.prepare(question)
+        assert asyncio.run(call.within(ledger)).text == '{"a": 1}' and ledger.reserved.tokens == 0
+    limits = [request.max_tokens - 100 for request in model.history]
+    # three replies at the room of its name; then twice the most seen; one that thinks longer is asked again with more, and counts
+    assert limits == [6000, 6000, 6000, 3000, 3000, 12_000, 7000]
+
+
+def test_thinking_that_nobody_counts_is_not_taken_for_less_than_it_may_be() -> None:
+    reply = Reply(text="<think>" + "so " * 400 + '</think>{"a": 1}', usage=Usage(prompt=10, generated=1500))
+    model = FakeModel("x/unknown", replies=lambda request: reply)
+    for _ in range(4):
+        asyncio.run(model.prepare(QUESTION).within())
+    assert 2 * 1400 < model.fitted(QUESTION).thinking <= 3000
+
+
+def test_a_level_keeps_its_room_whatever_a_model_was_seen_to_think() -> None:
+    model = FakeModel("openai/gpt-6", replies=thinker(50), reasoning="high")
+    for _ in range(4):
+        asyncio.run(model.prepare(QUESTION).within())
+    assert {request.max_tokens for request in model.history} == {16_100}
 
 
 def test_a_model_that_never_ends_thinking_is_given_up_after_two_higher_limits() -> None:

@@ -17,7 +17,7 @@ from typing_extensions import is_typeddict
 from fake_server import FakeServer
 from maci.llm.keys import Key
 from maci.llm.model import Message, Request
-from maci.llm.providers import Anthropic, Gemini, OpenAI
+from maci.llm.providers import Anthropic, Gemini, OpenAI, Responses
 from maci.llm.providers._api import Api
 from provider_helpers import ASK, provider
 
@@ -46,11 +46,13 @@ def requests() -> list[Request]:
 def _nothing_but_what_the_types_name() -> None:
     """A TypedDict takes any further key unless it is told not to."""
     from anthropic.types import message_create_params
-    from openai.types import chat, shared_params
+    from openai.types import chat, responses, shared_params
     from openai.types.chat import completion_create_params
+    from openai.types.responses import response_create_params
     from openai.types.shared_params import response_format_json_schema
 
     modules: tuple[ModuleType, ...] = (anthropic_types, message_create_params, chat, shared_params)
+    modules += (responses, response_create_params)
     for module in (*modules, completion_create_params, response_format_json_schema):
         for kind in vars(module).values():
             if is_typeddict(kind):
@@ -81,6 +83,12 @@ def check_openai(body: dict[str, Any]) -> None:
     check(CompletionCreateParamsNonStreaming, body)
 
 
+def check_responses(body: dict[str, Any]) -> None:
+    from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
+
+    check(ResponseCreateParamsNonStreaming, body)
+
+
 def check_anthropic(body: dict[str, Any]) -> None:
     from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
@@ -102,6 +110,7 @@ def check_gemini(body: dict[str, Any]) -> None:
 
 MODELS = [
     *((OpenAI, model, check_openai) for model in ("gpt-4o-mini", "gpt-5", "gpt-6", "o3")),
+    *((Responses, model, check_responses) for model in ("gpt-4.1", "gpt-5-pro", "gpt-6-pro", "o3-pro")),
     *(
         (Anthropic, m, check_anthropic)
         for m in ("claude-haiku-4-5", "claude-sonnet-4-6", "claude-opus-4-7", "claude-sonnet-5")
@@ -128,6 +137,16 @@ def test_the_check_notices_a_field_that_does_not_exist_and_a_value_that_is_none(
     ):
         with pytest.raises(ValidationError):
             check_openai({**good, **wrong})
+    newer = Responses(model="gpt-6-pro", key=Key("k"))._body(replace(ASK, reasoning="low"))
+    form = newer["text"]["format"]
+    for wrong in (
+        {"max_completion_tokens": 5},
+        {"reasoning": {"effort": "lots"}},
+        {"text": {"format": {**form, "json_schema": {}}}},
+        {"input": [{"role": "robot", "content": "x"}]},
+    ):
+        with pytest.raises(ValidationError):
+            check_responses({**newer, **wrong})
     claude = Anthropic(model="claude-sonnet-5", key=Key("k"))._body(ASK)
     with pytest.raises(ValidationError):
         check_anthropic({**claude, "thinking": {"type": "sometimes"}})
@@ -137,12 +156,13 @@ def test_the_check_notices_a_field_that_does_not_exist_and_a_value_that_is_none(
 
 
 @pytest.mark.parametrize("thinks", [0, 300])
-@pytest.mark.parametrize("api", [OpenAI, Anthropic, Gemini])
+@pytest.mark.parametrize("api", [OpenAI, Responses, Anthropic, Gemini])
 def test_the_fake_server_answers_in_the_form_of_the_official_sdk(api: type[Api], thinks: int) -> None:
     from anthropic.types import Message as Claude
     from openai.types.chat import ChatCompletion
+    from openai.types.responses import Response
 
-    forms = {OpenAI: ChatCompletion, Anthropic: Claude, Gemini: genai.GenerateContentResponse}
+    forms = {OpenAI: ChatCompletion, Responses: Response, Anthropic: Claude, Gemini: genai.GenerateContentResponse}
     seen: list[Any] = []
 
     async def run() -> None:

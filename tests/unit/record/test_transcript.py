@@ -57,7 +57,9 @@ def test_the_folder_holds_one_jsonl(path: Path) -> None:
 def test_an_existing_transcript_is_never_overwritten(path: Path) -> None:
     write(path, table(), CONFIG)
     before = path.read_bytes()
-    with pytest.raises(InputError, match=r"exists: continue it with --resume, or choose another --out"):
+    with pytest.raises(
+        InputError, match=r"exists: continue it with `maci debate --resume --out .*`, or choose another folder"
+    ):
         Transcript.create(path)
     assert path.read_bytes() == before
 

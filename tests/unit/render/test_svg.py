@@ -42,9 +42,19 @@ def test_points_lie_where_a_logarithmic_axis_puts_them() -> None:
     points = tuple(Point(x=x, y=x) for x in (10.0, 100.0, 1000.0))
     root = drawn(Chart(title="t", x="x", y="y", log_x=True, log_y=True, series=(Series(name="s", points=points),)))
     marks = [(float(e.get("cx")), float(e.get("cy"))) for e in root.iter(f"{SVG}circle")]
-    # a decade is half of the axis: 50 to 214 across, 216 up to 26
-    assert marks == [(50, 216), (132, 121), (214, 26)]
+    # a decade is half of the axis: 50 to 400 − 13 − 7.2 − 8 = 371.8 across, 216 up to 26
+    assert marks == [(50, 216), (pytest.approx(210.9), 121), (pytest.approx(371.8), 26)]
     assert {"10", "100", "1,000"} <= {text.text for text in root.iter(f"{SVG}text")}
+
+
+def test_a_plot_takes_the_room_that_its_names_leave() -> None:
+    points = (Point(x=1.0, y=1.0), Point(x=2.0, y=2.0))
+
+    def wide(name: str) -> float:
+        root = drawn(Chart(title="t", x="x", y="y", series=(Series(name=name, points=points),)))
+        return max(float(e.get("x2")) for e in root.iter(f"{SVG}line")) - 42
+
+    assert wide("τ_CRIT") > 0.7 * 400 and wide("a method with a long name") < wide("τ_CRIT")
 
 
 def test_everything_stays_inside_the_drawing() -> None:
@@ -79,21 +89,39 @@ def test_a_belief_fills_its_bar_by_probability() -> None:
         ("part c0", "0.00%", "50.00%"), ("part c1", "50.00%", "25.00%"), ("part rest", "75.00%", "25.00%"),
         ("part c0", "0.00%", "100.00%"),
     ]  # fmt: skip
-    assert root.get("role") == "img" and root.get("aria-label") == "Beliefs: round 0: a 0.50; round 1: a 1.00"
-    # 262 px on a phone: a half holds (131 − 6) / 6.9 = 18 letters, a quarter (65.5 − 6) / 6.9 = 8, too few for a name
+    assert (
+        root.get("role") == "img"
+        and root.get("aria-label") == "Beliefs: round 0: a 50\N{NO-BREAK SPACE}%; round 1: a 100\N{NO-BREAK SPACE}%"
+    )
+    # 262 px on a phone: a half holds (131 − 6) / 6.9 = 18 letters, a quarter (65.5 − 6) / 6.9 = 8
     assert [(e.text, e.get("class")) for e in root.iter("text")] == [
-        ("a 0.50", "on lead"), ("0.25", "on"), ("a 1.00", "on lead"),
+        ("a 50\N{NO-BREAK SPACE}%", "on lead"), ("b 25\N{NO-BREAK SPACE}%", "on"), ("a 100\N{NO-BREAK SPACE}%", "on lead"),
     ]  # fmt: skip
+
+
+def test_a_name_that_does_not_fit_its_part_of_a_bar_is_left_out_and_never_cut() -> None:
+    drawn = stack(
+        [("all", {"safe with a speed limit": 0.6, "unsafe": 0.4})],
+        {"safe with a speed limit": "c0", "unsafe": "c1"},
+        "",
+    )
+    assert [e.text for e in ElementTree.fromstring(drawn).iter("text")] == [
+        "60\N{NO-BREAK SPACE}%",
+        "unsafe 40\N{NO-BREAK SPACE}%",
+    ]
 
 
 def test_a_tie_has_no_leader() -> None:
     root = ElementTree.fromstring(
         stack([("all", {"a": 0.5, "b": 0.5}), ("none", {})], {"a": "c0", "b": "c1"}, "Beliefs")
     )
-    assert root.get("aria-label") == "Beliefs: all: a and b 0.50; none: no belief"
-    assert [(e.text, e.get("class")) for e in root.iter("text")] == [("a 0.50", "on"), ("b 0.50", "on")]
+    assert root.get("aria-label") == "Beliefs: all: a and b 50\N{NO-BREAK SPACE}%; none: no belief"
+    assert [(e.text, e.get("class")) for e in root.iter("text")] == [
+        ("a 50\N{NO-BREAK SPACE}%", "on"),
+        ("b 50\N{NO-BREAK SPACE}%", "on"),
+    ]
     wide = ElementTree.fromstring(stack([("all", dict.fromkeys("abcde", 0.2))], {"a": "c0", "b": "c1"}, "Beliefs"))
-    assert wide.get("aria-label") == "Beliefs: all: 5 outcomes alike 0.20"
+    assert wide.get("aria-label") == "Beliefs: all: 5 outcomes alike 20\N{NO-BREAK SPACE}%"
 
 
 def test_a_scale_keeps_its_order_and_a_long_one_its_most_probable() -> None:
@@ -123,7 +151,7 @@ def test_the_last_colours_are_for_outcomes_with_much_probability() -> None:
 def test_a_sparkline_has_a_gap_where_a_signal_is_undefined() -> None:
     root = ElementTree.fromstring(sparkline([0.2, 0.4, None, 0.8], "Q", "q"))
     assert [len(e.get("points").split()) for e in root.iter(f"{SVG}polyline")] == [2, 1]
-    assert root.find(f"{SVG}desc").text == "round 0 0.20, round 1 0.40, round 2 undefined, round 3 0.80"
+    assert root.find(f"{SVG}desc").text == "openings 0.20, round 1 0.40, round 2 undefined, round 3 0.80"
     assert "no round yet" in sparkline([], "Q", "q")
 
 

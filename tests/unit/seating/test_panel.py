@@ -8,7 +8,7 @@ import pytest
 
 from hash_encoder import HashEncoder
 from helpers import make_case, play
-from maci.agents.fake import request_stub
+from maci.agents.agent import request_stub
 from maci.cases.case import Document, load_case
 from maci.errors import ConfigError, InputError
 from maci.seating.tables import Tables

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -66,3 +67,25 @@ def test_a_debate_names_the_commit_of_the_checkout_it_runs_from():
     head = subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
     named = seating_table.commit()
     assert named is not None and named.removesuffix("+dirty") == head.stdout.strip()
+
+
+def test_naming_the_commit_locks_nobody_out_of_their_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        return subprocess.run(
+            ["git", *who, *words], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    file = tmp_path / "file"
+    file.write_text("one")
+    for words in (("init",), ("add", "."), ("commit", "-m", "first")):
+        git(*words)
+    os.utime(file, (1e9, 1e9))  # looks changed until it is read: git would write its index anew, under a lock
+    index = tmp_path / ".git" / "index"
+    before = index.read_bytes()
+    monkeypatch.setattr(seating_table, "__file__", str(tmp_path / "src" / "maci" / "seating" / "table.py"))
+    named = seating_table.commit.__wrapped__
+    assert named() == git("rev-parse", "HEAD")
+    assert index.read_bytes() == before
+    file.write_text("two")
+    assert named() == f"{git('rev-parse', 'HEAD')}+dirty"

@@ -22,7 +22,7 @@ from maci.controller.inputs import (
 from maci.llm.model import Exchange, Message
 from maci.llm.usage import Usage
 from maci.record.prompts import store
-from maci.story.log import Answered, requests_of
+from maci.story.log import CallEnd, requests_of
 
 ASKED = Exchange(model="openai/x", messages=(Message("user", "It's the case."),), at="2026-01-01T00:00:00Z", limit=50)
 
@@ -92,4 +92,4 @@ def test_every_kind_of_call_shows_its_raw_reply_and_its_price(end, call, reply):
 
 
 def test_every_end_of_a_call_is_among_them():
-    assert {type(end) for end, _, _ in ENDS} == set(get_args(Answered))
+    assert {type(end) for end, _, _ in ENDS} == set(get_args(CallEnd))

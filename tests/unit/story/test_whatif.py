@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from maci.config import load
 from maci.controller.decisions import Planned
 from maci.record.transcript import read
 from maci.story.whatif import other_rules, otherwise
@@ -30,3 +31,10 @@ def test_other_rules_name_the_arguments_whose_admission_flips() -> None:
     looser = otherwise(events, other_rules(events[0].config, sets=["tau_crit=0.05"]))
     assert looser.flips == (("1C2",), ())  # graded 0.09
     assert otherwise(events, events[0].config).flips == ((), ())
+
+
+def test_the_paper_s_rules_can_be_asked_of_a_record_whose_judges_were_spared() -> None:
+    spared = load("default", sets=["crit.enough=2", "crit.together=3"], environ={})
+    assert other_rules(spared).crit.enough == 2
+    literal = other_rules(spared, "paper")
+    assert (literal.crit.enough, literal.crit.together) == (load("paper", environ={}).crit.enough, 1)

@@ -9,8 +9,8 @@ from maci.acquisition.gain import Stakes
 from maci.cases.case import Case, Document
 from maci.cases.outcomes import OutcomeSpace
 from maci.seating.table import opening
+from maci.web import Limits
 from maci.web.forms import case_of, choice_of, fields_of
-from maci.web.server import Limits
 
 SCALE = OutcomeSpace(kind="ordered", labels=("-1", "0", "+1"), positions=(-1, 0, 2), aliases={"good": "+1"})
 CASE = Case(

@@ -20,9 +20,9 @@ from maci.errors import EnvironmentError_
 from maci.llm.usage import Bound, Usage
 from maci.record.transcript import read
 from maci.seating.seating import PanelChoice
-from maci.web.allowance import FILE, Allowance, AllowanceSpent, Ceilings, on_record, visitor_of
+from maci.web import ServerSettings
+from maci.web.allowance import FILE, Allowance, AllowanceSpent, DailyCeilings, on_record, visitor_of
 from maci.web.desk import Desk, Run
-from maci.web.server import ServerSettings
 from web_helpers import Browser, Held, Speaker, tables, visit
 
 CHOICE = PanelChoice(
@@ -61,7 +61,7 @@ def test_a_visitor_cannot_spend_more_than_a_day_allows_even_by_parallel_debates(
         assert sum(spent(browser.desk)) > sum(mine)
         return mine, refused
 
-    tokens, refused = visit(tmp_path, walk, ceilings=Ceilings(visitor_tokens=60_000))
+    tokens, refused = visit(tmp_path, walk, ceilings=DailyCeilings(visitor_tokens=60_000))
     assert 30_000 < sum(tokens) <= 60_000
     assert refused
 
@@ -74,14 +74,14 @@ def test_the_ceiling_in_all_holds_for_every_visitor_and_after_a_restart(tmp_path
                 await hold(browser.desk, f"192.0.2.{number}")
         return spent(browser.desk)
 
-    before = visit(tmp_path, spend, ceilings=Ceilings(tokens=40_000))
+    before = visit(tmp_path, spend, ceilings=DailyCeilings(tokens=40_000))
     assert 20_000 < sum(before) <= 40_000
-    assert sum(visit(tmp_path, spend, ceilings=Ceilings(tokens=40_000))) == sum(before)  # nothing fits any more
+    assert sum(visit(tmp_path, spend, ceilings=DailyCeilings(tokens=40_000))) == sum(before)  # nothing fits any more
 
 
 @pytest.mark.usefixtures("models")
 def test_when_nothing_is_left_models_are_refused_and_readers_are_not(tmp_path: Path) -> None:
-    Allowance(Ceilings(tokens=1), tmp_path).claim("other", "192.0.2.1", Bound(1))  # and this server was killed
+    Allowance(DailyCeilings(tokens=1), tmp_path).claim("other", "192.0.2.1", Bound(1))  # and this server was killed
     asked = {"outcomes": ["Dengue fever", "Gout"], "messages": [{"role": "user", "content": "Fever: which?"}]}
 
     async def walk(browser: Browser) -> None:
@@ -95,7 +95,7 @@ def test_when_nothing_is_left_models_are_refused_and_readers_are_not(tmp_path: P
         raise AllowanceSpent("nothing is left")
 
     with pytest.MonkeyPatch.context() as monkey:
-        visit(tmp_path, walk, ceilings=Ceilings(tokens=1))
+        visit(tmp_path, walk, ceilings=DailyCeilings(tokens=1))
 
 
 def test_a_ceiling_in_dollars_needs_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,20 +106,20 @@ def test_a_ceiling_in_dollars_needs_prices(tmp_path: Path, monkeypatch: pytest.M
         with pytest.raises(EnvironmentError_, match="price of openai/nobody-knows-1"):
             await browser.desk.start(make_case(), choice)
 
-    visit(tmp_path, walk, ceilings=Ceilings(usd=1.0))
+    visit(tmp_path, walk, ceilings=DailyCeilings(usd=1.0))
     assert not list(tmp_path.glob("*/transcript.jsonl"))
 
 
 def test_what_a_killed_server_had_set_aside_counts_until_its_record_says_less(tmp_path: Path) -> None:
-    first = Allowance(Ceilings(tokens=1000), tmp_path)
+    first = Allowance(DailyCeilings(tokens=1000), tmp_path)
     first.claim("gone", "192.0.2.1", Bound(600))  # no record at all: it may have spent everything
-    then = Allowance(Ceilings(tokens=1000), tmp_path)
+    then = Allowance(DailyCeilings(tokens=1000), tmp_path)
     assert then.claim("next", "192.0.2.1", Bound(600)).bound == Bound(400)
     frozen = next((Path(__file__).parents[2] / "transcripts").glob("format-*.jsonl"))
     (tmp_path / "next").mkdir()
     (tmp_path / "next" / "transcript.jsonl").write_bytes(frozen.read_bytes())
     known = read(frozen).events[-1].tokens  # type: ignore[union-attr]
-    after = Allowance(Ceilings(tokens=100_000), tmp_path)
+    after = Allowance(DailyCeilings(tokens=100_000), tmp_path)
     assert after.claim("last", "192.0.2.1", Bound(10**6)).bound.tokens == 100_000 - 600 - known
 
 
@@ -128,7 +128,7 @@ def test_what_a_killed_server_had_set_aside_counts_until_its_record_says_less(tm
 def test_a_debate_that_is_killed_resumed_and_killed_counts_once_and_on_its_day(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overnight: bool
 ) -> None:
-    ceilings = Ceilings(tokens=1_000_000)
+    ceilings = DailyCeilings(tokens=1_000_000)
     monkeypatch.setattr(Allowance, "settle", lambda self, claim: None)  # killed before it could
 
     async def first(browser: Browser) -> None:
@@ -171,11 +171,11 @@ def test_readers_cost_nothing_however_they_are_named(tmp_path: Path, choice: Pan
         await asyncio.wait_for(run.over.wait(), 60)
         assert run.finished is not None, run.error
 
-    visit(tmp_path, walk, ceilings=Ceilings(tokens=1))
+    visit(tmp_path, walk, ceilings=DailyCeilings(tokens=1))
 
 
 def test_figures_that_cannot_be_written_set_nothing_aside(tmp_path: Path) -> None:
-    allowance = Allowance(Ceilings(tokens=100), tmp_path)
+    allowance = Allowance(DailyCeilings(tokens=100), tmp_path)
     (tmp_path / f"{FILE}.part").mkdir()
     with pytest.raises(EnvironmentError_, match="cannot write"):
         allowance.claim("a", "192.0.2.1", Bound(100))
@@ -199,12 +199,12 @@ def test_models_are_let_go_of_when_the_figures_cannot_be_written(
         await asyncio.wait_for(run.over.wait(), 60)
         assert "the disk is full" in run.error
 
-    visit(tmp_path, walk, ceilings=Ceilings(tokens=100_000))
+    visit(tmp_path, walk, ceilings=DailyCeilings(tokens=100_000))
     assert house.closed
 
 
 def test_visitors_of_ipv4_are_told_apart_on_a_socket_of_ipv6(tmp_path: Path) -> None:
-    allowance = Allowance(Ceilings(visitor_tokens=100), tmp_path)
+    allowance = Allowance(DailyCeilings(visitor_tokens=100), tmp_path)
     allowance.claim("a", visitor_of("::ffff:192.0.2.1"), Bound(100))
     assert allowance.claim("b", visitor_of("::ffff:192.0.2.2"), Bound(100)).bound == Bound(100)
     with pytest.raises(AllowanceSpent, match="You have"):
@@ -213,7 +213,7 @@ def test_visitors_of_ipv4_are_told_apart_on_a_socket_of_ipv6(tmp_path: Path) -> 
 
 def test_a_new_day_begins_with_nothing_spent_and_yesterdays_debates_do_not_count(tmp_path: Path) -> None:
     days = ["2026-01-01"]
-    allowance = Allowance(Ceilings(tokens=100), tmp_path, lambda: days[0])
+    allowance = Allowance(DailyCeilings(tokens=100), tmp_path, lambda: days[0])
     late = allowance.claim("late", "192.0.2.1", Bound(100))
     with pytest.raises(AllowanceSpent, match="This server has spent"):
         allowance.claim("more", "192.0.2.2", Bound(100))
@@ -224,8 +224,21 @@ def test_a_new_day_begins_with_nothing_spent_and_yesterdays_debates_do_not_count
     assert json.loads((tmp_path / FILE).read_text())["visitors"] == {"192.0.2.2": {"tokens": 0, "usd": 0.0}}
 
 
+def test_a_clock_that_is_set_back_over_midnight_gives_nobody_another_day(tmp_path: Path) -> None:
+    days = ["2026-01-02"]
+    allowance = Allowance(DailyCeilings(tokens=100), tmp_path, lambda: days[0])
+    allowance.claim("a", "192.0.2.1", Bound(100))
+    for again in ("2026-01-01", "2026-01-02"):
+        days[0] = again
+        for server in (allowance, Allowance(DailyCeilings(tokens=100), tmp_path, lambda: days[0])):
+            with pytest.raises(AllowanceSpent, match="This server has spent"):
+                server.claim("b", "192.0.2.2", Bound(100))
+    days[0] = "2025-01-01"  # it was a year ahead before
+    assert allowance.claim("b", "192.0.2.2", Bound(100)).bound == Bound(100)
+
+
 def test_a_debate_without_a_ceiling_in_dollars_leaves_room_for_others(tmp_path: Path) -> None:
-    allowance = Allowance(Ceilings(usd=8.0), tmp_path)
+    allowance = Allowance(DailyCeilings(usd=8.0), tmp_path)
     assert allowance.claim("a", "192.0.2.1", Bound(100), places=8).ledger.usd == 1.0
     assert allowance.claim("b", "192.0.2.1", Bound(100, 0.5), places=7).ledger.usd == 0.5
 
@@ -233,7 +246,7 @@ def test_a_debate_without_a_ceiling_in_dollars_leaves_room_for_others(tmp_path: 
 def test_figures_that_cannot_be_read_are_an_error_and_not_a_new_day(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("{")
     with pytest.raises(EnvironmentError_, match="what was spent today"):
-        Allowance(Ceilings(tokens=1), tmp_path)
+        Allowance(DailyCeilings(tokens=1), tmp_path)
 
 
 async def leave(browser: Browser, until: Callable[[Run], bool], **asked: Any) -> Run:

@@ -23,9 +23,9 @@ from maci.record.transcript import Transcript, read
 from maci.seating.seating import PanelChoice
 from maci.story import Story
 from maci.story.result import result_of
+from maci.web import Limits
 from maci.web.pages.layout import STATIC, static
 from maci.web.pages.panels import listed
-from maci.web.server import Limits
 from stage import slow_panel
 from web_helpers import Browser, Held, entries, tables, visit
 
@@ -298,12 +298,12 @@ def test_two_debates_stand_side_by_side_and_other_rules_are_asked(
         assert "all others" not in both and '<li class="c0" dir="auto">yes</li>' in both
         assert "Choose two debates" in (await browser.get("/compare")).text
         asked = (await browser.get(f"/debates/{b}/replay?settings=max_rounds%3D1%0Amin_rounds%3D1")).text
-        assert "max_rounds=1" in asked and "Off-policy" in asked
+        assert "max_rounds=1" in asked and "off-policy" in asked
         assert 'id="replay-set"' in asked and ">max_rounds=1\nmin_rounds=1</textarea>" in asked
         wrong = await browser.get(f"/debates/{b}/replay?settings=nonsense")
         assert wrong.status_code == 422 and ">nonsense</textarea>" in wrong.text
         same = (await browser.get(f"/debates/{b}/replay")).text
-        assert "Nothing was changed" in same and "Off-policy" not in same and 'id="replay-set"' in same
+        assert "Nothing was changed" in same and "off-policy" not in same and 'id="replay-set"' in same
 
     with tables(monkeypatch):
         visit(tmp_path, walk)
@@ -375,8 +375,8 @@ def test_a_debate_without_an_answer_is_no_success_and_can_be_started_again(
         id = await browser.start(budget_tokens="1", panel="readers", evidence="yes it is\n\nno it is not")
         await browser.end(id)
         page = (await browser.get(f"/debates/{id}")).text
-        assert '<span class="tag bad">no answer: budget spent</span>' in page
-        assert '<span class="tag bad">no answer: budget spent</span>' in (await browser.get("/")).text
+        assert '<span class="tag bad">no answer: out of budget</span>' in page
+        assert '<span class="tag bad">no answer: out of budget</span>' in (await browser.get("/")).text
         assert f'href="/new?from={id}"' in page
         form = (await browser.get(f"/new?from={id}")).text
         assert ">Is it so?</textarea>" in form and ">yes\nno</textarea>" in form
@@ -395,7 +395,7 @@ def test_the_page_has_the_minority_report_and_the_known_answer(tmp_path: Path, m
         id = answer.url.path.rpartition("/")[2]
         await browser.end(id)
         page = (await browser.get(f"/debates/{id}")).text
-        assert "Known answer: <bdi>no</bdi>. " in page and "This is wrong." in page
+        assert ": the known answer is <bdi>no</bdi>." in page and "This is wrong" in page
         assert "Minority report: 1 agent of 2 would answer otherwise" in page
 
     with tables(monkeypatch):

@@ -25,14 +25,15 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from maci.web import Limits
 from maci.web.connections import Connection, Full, Room, Sparing
-from maci.web.server import Limits
 from web_helpers import Browser, visit
 
 SERVE = """
 import sys
 from pathlib import Path
-from maci.web.server import Limits, ServerSettings, serve
+from maci.web import Limits, ServerSettings
+from maci.web.server import serve
 limits = Limits(**eval(sys.argv[2]))
 serve(ServerSettings(runs=Path(sys.argv[1]), port=0, limits=limits), lambda now: print(now.port, flush=True))
 """
@@ -140,6 +141,17 @@ def test_nonsense_fills_no_log(tmp_path: Path) -> None:
                 each.sendall(b"\0\1\2 nonsense\r\n\r\n")
                 each.recv(1000)
     assert 0 < log.stat().st_size < 5_000
+
+
+def test_a_request_of_two_lengths_hides_no_other_behind_it(tmp_path: Path) -> None:
+    host = b"Host: 127.0.0.1\r\n"
+    two = b"POST /debates HTTP/1.1\r\n" + host + b"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    with server(tmp_path) as (port, _, __), socket.create_connection(("127.0.0.1", port), timeout=20) as each:
+        each.sendall(two + b"GET / HTTP/1.1\r\n" + host + b"\r\n")
+        answer = b""
+        while part := each.recv(1 << 16):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1
 
 
 class Client:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from maci.errors import ConfigError, EvidenceError, InputError, MaciError
-from maci.web.forms import case_of, choice_of, person
-from maci.web.server import Limits
-from maci.web.uploads import Kept, Upload, together
+from maci.web import Limits
+from maci.web.forms import Kept, Upload, case_of, choice_of, person, together
 
 FORM = {"question": " Which animal? ", "outcomes": "cat\ndog", "context": "Small tracks."}
 LIMITS = Limits()

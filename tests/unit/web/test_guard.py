@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from maci.errors import InputError
+from maci.web import Limits, ServerSettings
 from maci.web.guard import Visit
-from maci.web.server import Limits, ServerSettings
 from web_helpers import HOST, Browser, entries, tables, visit
 
 TOKEN = "a-token-that-is-long-enough"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import sqlite3
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,9 +17,10 @@ from helpers import LABELS, make_case, script, seat, settings, turn, write
 from maci.cases.outcomes import OutcomeSpace
 from maci.errors import InputError
 from maci.web.guard import Visit
-from maci.web.history import Summary
+from maci.web.history import LABEL, Summary
 from maci.web.index import INDEX, Found, History
-from maci.web.pages.home import home_page
+from maci.web.pages.home import PER_PAGE, home_page
+from web_helpers import Browser, visit
 
 
 def record(folder: Path, name: str, **more: object) -> Path:
@@ -72,6 +77,16 @@ def test_a_search_needs_every_word_and_looks_at_question_and_outcomes(tmp_path: 
         assert len(listed(tmp_path, query)) == fits, query
 
 
+def test_of_very_many_words_the_first_are_looked_for_and_beyond_the_list_is_nothing(tmp_path: Path) -> None:
+    words = [f"word{n:02}" for n in range(50)]
+    record(tmp_path, "one", question=" ".join(words))
+    history = History(tmp_path)
+    asked = " ".join([*words, *words, *(f"more{n}" for n in range(100_000))])
+    assert [each.id for each in listed(history, asked)] == ["one"] and not listed(history, "word00 more1")
+    assert history.search(start=10**25).rows == []
+    history.close()
+
+
 def test_a_record_that_grew_is_read_again(tmp_path: Path) -> None:
     path = record(tmp_path, "one")
     whole = path.read_bytes()
@@ -98,6 +113,7 @@ def test_badges_say_what_became_of_a_debate_and_a_withheld_answer_is_neither_rig
     badges = {summary.id: summary.badges for summary in listed(tmp_path)}
     assert badges == {
         "outage": ("agreed", "right"), "bridge": ("split",), "painting": ("withheld", "agreed"), "recall": ("agreed", "wrong"),
+        "engine": ("agreed", "asked"),
     }  # fmt: skip
 
 
@@ -155,7 +171,8 @@ def test_an_index_that_cannot_be_used_is_made_again(tmp_path: Path, content: byt
     record(tmp_path, "one")
     (tmp_path / INDEX).write_bytes(content)
     assert [s.id for s in listed(tmp_path)] == ["one"]
-    assert sqlite3.connect(tmp_path / INDEX).execute("SELECT id FROM debates").fetchall() == [("one",)]
+    with closing(sqlite3.connect(tmp_path / INDEX)) as index:
+        assert index.execute("SELECT id FROM debates").fetchall() == [("one",)]
 
 
 def test_a_list_that_is_not_whole_yet_says_so(tmp_path: Path, monkeypatch) -> None:
@@ -226,3 +243,46 @@ def test_a_record_with_something_else_for_a_figure_or_half_a_character_takes_no_
     found = listed(tmp_path)
     assert {row.id: row.state for row in found} == {"odd": "unreadable", "sound": "finished"}
     assert "sound" in home_page(Found(found, 2, 2), Visit("session"))
+
+
+@pytest.mark.parametrize("odd", ["circle", "name", "pipe", "label"])
+def test_an_odd_entry_of_the_folder_keeps_no_debate_out_of_the_list(tmp_path: Path, odd: str) -> None:
+    record(tmp_path, "sound")
+    if odd == "circle":
+        (tmp_path / "odd").symlink_to("odd")
+    elif odd == "name":
+        (tmp_path / "odd\udcff").mkdir()  # a byte that is no UTF-8
+        os.link(tmp_path / "sound" / "transcript.jsonl", tmp_path / "odd\udcff" / "transcript.jsonl")
+    elif odd == "pipe":
+        (tmp_path / "odd").mkdir()
+        os.mkfifo(tmp_path / "odd" / "transcript.jsonl")
+    else:
+        os.mkfifo(tmp_path / "sound" / LABEL)
+    history, told = History(tmp_path), list[str]()
+    thread = threading.Thread(
+        target=lambda: told.extend(f"{row.id} {row.state}" for row in history.search().rows), daemon=True
+    )
+    thread.start()
+    thread.join(30)
+    assert sorted(told) == (["odd unreadable"] if odd == "pipe" else []) + ["sound finished"]
+
+
+def test_debates_that_broke_off_are_named_however_far_down_the_list_they_are(tmp_path: Path) -> None:
+    for n in range(12):
+        cut = record(tmp_path, f"a{n:02d}")
+        cut.write_bytes(b"".join(cut.read_bytes().splitlines(keepends=True)[:-1]))
+    whole = record(tmp_path, "b").read_bytes()
+    for n in range(PER_PAGE):
+        (tmp_path / f"c{n:02d}").mkdir()
+        (tmp_path / f"c{n:02d}" / "transcript.jsonl").write_bytes(whole)
+
+    async def walk(browser: Browser) -> None:
+        for _ in range(100):
+            first = (await browser.get("/")).text
+            if "12 debates broke off" in first:
+                break
+            await asyncio.sleep(0.1)
+        assert "12 debates broke off" in first and first.count("/resume") == 10 and "/?only=broken" in first
+        assert "broke off" not in (await browser.get("/?page=2")).text.partition('id="debates"')[0]
+
+    visit(tmp_path, walk)

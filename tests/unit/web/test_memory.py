@@ -12,7 +12,8 @@ import pytest
 
 from maci.agents.library import Library
 from maci.debating.calls import Calls
-from maci.evidence.encode import AdaptedEncoder, WordLlamaEncoder, load_encoder
+from maci.evidence.encode import AdaptedEncoder, load_encoder
+from maci.evidence.shipped import WordLlamaEncoder
 from maci.seating.seating import PanelChoice
 from maci.seating.shelf import Shelf
 from maci.seating.table import Table
@@ -78,7 +79,7 @@ def test_a_process_has_one_encoder_of_a_name_even_when_threads_ask_at_once(monke
         return await asyncio.gather(*(asyncio.to_thread(load_encoder, "wordllama") for _ in range(8)))
 
     monkeypatch.setattr("maci.evidence.encode._loaded", {})
-    monkeypatch.setattr("maci.evidence.encode.WordLlamaEncoder", Slow)
+    monkeypatch.setattr("maci.evidence.shipped.WordLlamaEncoder", Slow)
     found = asyncio.run(ask())
     assert made == ["slow/1"]
     assert all(each is found[0] for each in found)

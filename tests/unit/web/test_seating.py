@@ -14,7 +14,7 @@ from helpers import make_case, settings
 from maci.controller.events import FORMAT
 from maci.controller.inputs import Opened, Seat
 from maci.record.transcript import Transcript
-from maci.web.allowance import Ceilings
+from maci.web.allowance import DailyCeilings
 from maci.web.forms import choice_of
 from web_helpers import Browser, entries, visit
 
@@ -180,7 +180,7 @@ def test_the_operators_price_of_today_decides_whether_a_debate_can_be_resumed(
         assert ("price of mistral/a, mistral/b is not known" in answer.text) is not priced
         await browser.end("broken")
 
-    visit(elsewhere, walk, ceilings=Ceilings(usd=5.0))
+    visit(elsewhere, walk, ceilings=DailyCeilings(usd=5.0))
 
 
 def test_an_error_nobody_foresaw_is_a_page_too(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,10 +18,11 @@ import pytest
 import uvicorn
 from pydantic import BaseModel
 
-from maci.web.app import create_app
-from maci.web.asked import Form
+from maci.web import Limits, ServerSettings
 from maci.web.desk import Desk
-from maci.web.server import Limits, ServerSettings
+from maci.web.requests import AnswerForm
+from maci.web.server import create_app
+from maci.web.v1 import Sharing
 from serving import serving
 from web_helpers import Held, tables
 
@@ -37,6 +38,7 @@ class Server:
     def __init__(self, settings: ServerSettings, app: Any) -> None:
         self.url, self.runs = f"http://127.0.0.1:{settings.port}/v1", settings.runs
         self.desk: Desk = app._app.state.desk
+        self.sharing: Sharing = app._app.state.sharing
 
     def client(self, **more: Any) -> Any:
         return openai.OpenAI(base_url=self.url, api_key="any", **more)
@@ -155,7 +157,7 @@ def test_an_enum_behind_a_reference_is_found() -> None:
         colour: Colour
         probability: float | None
 
-    form = Form.of(Pick.model_json_schema())
+    form = AnswerForm.of(Pick.model_json_schema())
     assert form.labels == ("red", "blue")
     assert json.loads(form.fill("red", 0.75, "")) == {"colour": "red", "probability": 0.75}
 
@@ -167,11 +169,42 @@ def test_an_answer_that_is_withheld_is_no_failure(tmp_path: Path) -> None:
     form = {"type": "json_schema", "json_schema": {"name": "x", "schema": enum}}
     with serve(tmp_path) as server, server.client() as client:
         plain = client.chat.completions.create(model="readers", messages=question, extra_body={"outcomes": labels})
-        assert plain.choices[0].message.content.startswith("No answer. Word statistics cannot decide")
+        said = plain.choices[0].message.content
+        assert (
+            said.startswith("No answer. Word statistics cannot decide") and "--force" not in said
+        )  # no way of a client's
         assert plain.choices[0].finish_reason == "stop" and plain.maci["answer"] is None
         strict = client.chat.completions.create(model="readers", messages=question, response_format=form)
         assert strict.choices[0].message.content is None
         assert strict.choices[0].message.refusal.startswith("No answer. ") and strict.maci["answer"] is None
+
+
+CHOICE = "The last line should be 'ANSWER: $LETTER' where LETTER is one of A,B.\n\nIs the street wet?\n\nA) no\nB) yes"
+
+
+def test_a_multiple_choice_question_is_debated_by_its_choices_and_answered_by_a_letter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [{"role": "user", "content": CHOICE}]
+    with tables(monkeypatch), serve(tmp_path) as server, server.client() as client:
+        answer = client.chat.completions.create(model="readers", messages=asked)
+        case = server.events()[0]["case"]
+        assert case["question"] == "Is the street wet?" and case["outcomes"]["labels"] == ["no", "yes"]
+        letter = {"no": "A", "yes": "B"}[answer.maci["answer"]]
+        assert answer.choices[0].message.content.splitlines()[-1] == f"ANSWER: {letter}"
+        given = client.responses.create(model="readers", input=CHOICE)
+        assert given.output_text.splitlines()[-1] == f"ANSWER: {letter}"
+        plain = client.chat.completions.create(model="readers", messages=asked, extra_body=MORE)
+        assert "ANSWER: " not in plain.choices[0].message.content  # outcomes of the request go before
+
+
+def test_an_answer_that_is_withheld_is_no_letter(tmp_path: Path) -> None:
+    asked = CHOICE.replace("Is the street wet?", "High fever, pain behind the eyes and a rash. Which disease is it?")
+    asked = asked.replace("A) no\nB) yes", "A) Dengue fever\nB) a broken leg\nC) Gout")
+    with serve(tmp_path) as server, server.client() as client:
+        answer = client.chat.completions.create(model="readers", messages=[{"role": "user", "content": asked}])
+        assert answer.maci["answer"] is None and answer.choices[0].message.content.startswith("No answer. ")
+        assert "answer:" not in answer.choices[0].message.content.lower()
 
 
 def test_retries_of_the_sdk_buy_one_debate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +277,12 @@ def test_a_spent_budget_is_429_and_is_not_asked_for_again(tmp_path: Path) -> Non
             with pytest.raises(openai.RateLimitError, match="raise `budget`") as spent:
                 ask(client, {"budget": 1, "evidence": ["yes it is", "no it is not"]}, stream=stream)
             assert spent.value.code == "insufficient_quota" and spent.value.response.headers["retry-after"]
-    assert len(server.records) == 2  # the SDK was told not to retry
+        assert len(server.records) == 1  # the SDK was told not to retry, and who asks again at once is told the same
+        for shared in server.sharing._asked.values():
+            shared.ended -= 61  # as long as Retry-After said
+        with pytest.raises(openai.RateLimitError, match="raise `budget`"):
+            ask(client, {"budget": 1, "evidence": ["yes it is", "no it is not"]})
+    assert len(server.records) == 2
 
 
 def test_the_whole_conversation_evidence_and_models_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +350,7 @@ def test_a_dead_endpoint_is_an_error_of_the_sdk_in_streams_too_and_is_tried_once
             with pytest.raises(openai.InternalServerError, match="no connection") as dead:
                 client.chat.completions.create(**asked, stream=stream)
             assert dead.value.status_code == 502 and dead.value.response.headers["retry-after"]
-        assert len(server.records) == 2
+        assert len(server.records) == 1
         monkeypatch.setattr("maci.web.v1._HELD", 0.0)  # the status is out before it fails
         with pytest.raises(openai.APIError, match="no connection"):
             list(client.chat.completions.create(**asked, stream=True))
@@ -346,5 +384,5 @@ _YES = {"type": "string", "enum": ["yes", "no"]}
     ],
 )
 def test_only_what_a_debate_has_is_filled_in(properties: dict[str, Any], filled: dict[str, Any]) -> None:
-    form = Form.of({"type": "object", "properties": properties, "required": 5})
+    form = AnswerForm.of({"type": "object", "properties": properties, "required": 5})
     assert json.loads(form.fill("yes", 0.75, "Because.")) == filled

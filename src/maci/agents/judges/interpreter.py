@@ -34,7 +34,7 @@ _SCHEMA = Schema(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class NameComparison:
     """How the first of two names stands to the second, as a model says."""
 
     kind: Kind
@@ -53,7 +53,7 @@ class Comparer(Participant):
         self.name, self.family = name, family or model.family
         self._model = model
 
-    def prepare(self, question: str, first: str, second: str, *, seed: int = 0) -> Call[Comparison]:
+    def prepare(self, question: str, first: str, second: str, *, seed: int = 0) -> Call[NameComparison]:
         """Two names to compare, as a call to make."""
         pair = f"Question: {single_line(question)}\nFirst: {single_line(first)}\nSecond: {single_line(second)}"
         asked = Request(
@@ -68,9 +68,9 @@ class Comparer(Participant):
         )
         comparing = ask(self._model, asked, _read_relation)
 
-        async def make(purse: Purse) -> Comparison:
+        async def make(purse: Purse) -> NameComparison:
             answer = await comparing.make(purse)
-            return Comparison(kind=answer.value, raw=answer.text[:2000], prompt=fingerprint(asked.messages))
+            return NameComparison(kind=answer.value, raw=answer.text[:2000], prompt=fingerprint(asked.messages))
 
         return Call(comparing.bound, make)
 

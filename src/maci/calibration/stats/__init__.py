@@ -15,8 +15,18 @@ A case that was answered under several seeds gives several rows that are not ind
 case; then cases are resampled, left out and flipped whole.
 """
 
-from maci.calibration.stats.correlation import alpha_sums, correlation_sums, pearson_sums, ranks
 from maci.calibration.stats.estimate import Estimate, Indices, as_json, estimate, numbered, undefined, wilson
+from maci.calibration.stats.paired import (
+    FDR,
+    Significance,
+    alpha_sums,
+    benjamini_hochberg,
+    correlation_sums,
+    mcnemar,
+    pearson_sums,
+    ranks,
+    wilcoxon,
+)
 from maci.calibration.stats.resampling import (
     RESAMPLES,
     Sampling,
@@ -28,8 +38,7 @@ from maci.calibration.stats.resampling import (
     ratio_of,
     share,
 )
-from maci.calibration.stats.significance import FDR, Significance, benjamini_hochberg, mcnemar, wilcoxon
-from maci.calibration.stats.sums import Draws, Summed, bootstrap_all, bootstrap_sums, ratio_sums
+from maci.calibration.stats.sums import Draws, Summed, bootstrap_all, bootstrap_sums, multiplied, ratio_sums
 
 __all__ = [
     "FDR",
@@ -53,6 +62,7 @@ __all__ = [
     "mcnemar",
     "mean_of",
     "missing",
+    "multiplied",
     "numbered",
     "pearson_sums",
     "ranks",

@@ -20,6 +20,7 @@ from maci.cli.options import (  # fmt: skip
     Seed,
     Sets,
     SettingsOptions,
+    chosen,
     grouped,
 )
 from maci.errors import InputError
@@ -113,10 +114,9 @@ def audit_judges(
     """Do the judges deserve it: do they agree, would a swap change the winner, what besides the argument moves a score?
 
     Agreement, judge and order swaps, bias for their own family, length, padding, place and names, self-consistency: each with
-    an interval, and a verdict with advice. Interrupt it as you like: replies are kept, the same command goes on.
+    an interval, and a verdict with advice. Interrupt it as you like: replies are kept, the same command continues.
     """
     from maci.cli.audit.judges import JudgeAudit, run
-    from maci.cli.seating import chosen
 
     panel, settings = PanelOptions(panel=seats.panel, judges=seats.judges), SettingsOptions(config=config, sets=sets)
     choice = chosen(panel, settings, replies, budget.given, seed=seed, quiet=output.silent)
@@ -186,10 +186,9 @@ def audit_contentiousness(
 ) -> None:
     """Debate at fixed levels of contentiousness and see what changes: wording, disagreement, shared evidence.
 
-    The same topics, seeds, rounds and ceilings at every level. Interrupt it as you like: the same command goes on.
+    The same topics, seeds, rounds and ceilings at every level. Interrupt it as you like: the same command continues.
     """
     from maci.cli.audit.contentiousness import DialAudit, run
-    from maci.cli.seating import chosen
 
     settings, replies = SettingsOptions(config=config, sets=sets), ReplyOptions(cache=cache, offline=offline)
     choice = chosen(panel, settings, replies, {}, seed=seed, quiet=output.silent)

@@ -32,10 +32,9 @@ from maci.lab.audit.contentiousness.verdict import findings, judge
 from maci.paths import save, writing
 from maci.record.transcript import read
 from maci.render.html import to_html
-from maci.render.markdown import to_markdown
-from maci.render.text import on_screen
+from maci.render.text import on_screen, to_markdown
 from maci.seating.seating import PanelChoice, checked_house, seat_case
-from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
+from maci.seating.spec import JudgeSpec, PanelSpec, is_model, is_reader, judges_of, names
 from maci.seating.table import Table
 from maci.story import Story
 from maci.story.words import plural
@@ -140,7 +139,7 @@ def _summarised(
 
     async def work() -> Summaries:
         async with house:
-            models = {seat.name: house.model(seat.model) for seat in agents if not is_reader(seat.model)}
+            models = {seat.name: house.model(seat.model) for seat in agents if is_model(seat.model)}
             return await summarise(spoken, plan.levels, models, house.model(aggregator), seed=options.choice.seed)
 
     return asyncio.run(work())
@@ -264,5 +263,5 @@ def _hold(options: DialAudit, plan: DialPlan, panel: PanelSpec | str, folder: Pa
             async with house or nullcontext():
                 await play(sittings, seat, folder, at_once=_AT_ONCE if house and not local else 1, watch=watch)
 
-        with interruptible("nothing is lost: the same command goes on"):
+        with interruptible("nothing is lost: the same command continues"):
             asyncio.run(hold())

@@ -31,15 +31,14 @@ from maci.llm.models import House
 from maci.llm.usage import Bound
 from maci.paths import check_folder, save
 from maci.render.html import to_html
-from maci.render.markdown import to_markdown
 from maci.render.report import Report
-from maci.render.text import on_screen
+from maci.render.text import on_screen, to_markdown
 from maci.seating.seating import PanelChoice, check_models, open_house
 from maci.seating.spec import is_reader
 from maci.story.words import plural
 
 CEILING = 2_000_000
-"""Tokens, where a language model judges and no ceiling is given."""
+"""Tokens, where others than readers judge and no ceiling is given."""
 _READERS = (
     "Reader judges compare cited texts with the case: they read neither the wording of an argument nor who made it, so padding and "
     "names cannot move them, and they say the same whenever they are asked."
@@ -61,9 +60,9 @@ def run(options: JudgeAudit) -> None:
     """Audit; exits 0 once run, 1 with --strict where the verdict is bad."""
     _check(options)
     bench = settle(options.choice)
-    kept = "replies that came are kept" if bench.paid and not options.choice.no_cache else "nothing was kept"
+    kept = "replies that came are kept" if bench.asks_models and not options.choice.no_cache else "nothing was kept"
     with (
-        interruptible(f"{kept}. Go on with: {same_command('audit')}"),
+        interruptible(f"{kept}. Continue with: {same_command('audit')}"),
         ProgressBars(plain=options.output.plain, silent=options.output.silent) as screen,
     ):
         if options.asked.human is not None:
@@ -103,7 +102,7 @@ def _batches(options: JudgeAudit, bench: JudgeBench, screen: ProgressBars) -> li
 
 
 def _ledger(options: JudgeAudit, bench: JudgeBench) -> Ledger:
-    """The ceilings of the whole audit: those given, and for language models never none."""
+    """The ceilings of the whole audit: those given, and for all but readers never none."""
     budget = bench.config.budget
     named = "budget.tokens" in options.choice.given or any(
         full_key(entry.partition("=")[0].strip()) == "budget.tokens" for entry in options.choice.sets
@@ -127,11 +126,11 @@ def _audit(options: JudgeAudit, bench: JudgeBench, screen: ProgressBars) -> None
     people = None if options.asked.import_ is None else agreement.imported(options.asked.import_, items)
     check_folder(options.report.out)
     reading = any(is_reader(seat.model) for seat in bench.judges)
-    notes = [note for note, applies in ((_READERS, reading), (_ALONE, bench.paid)) if applies]
+    notes = [note for note, applies in ((_READERS, reading), (_ALONE, bench.asks_models)) if applies]
     ledger = _ledger(options, bench)
 
     async def ask() -> AuditRun | None:
-        house = open_house(bench.spec, options.choice) if bench.paid else None
+        house = open_house(bench.spec, options.choice) if bench.asks_models else None
         async with house or nullcontext():
             seats = _seats(bench, house, options)
             if options.report.dry_run:
@@ -207,16 +206,16 @@ def _compare(options: JudgeAudit, bench: JudgeBench, screen: ProgressBars) -> No
     readers = [seat for seat in bench.judges if is_reader(seat.model)]
     if readers and bench.paid:
         raise InputError(
-            "--human: name reader judges or models, not both; they are shown the arguments in different forms"
+            "--human: name reader judges or others, not both; they are shown the arguments in different forms"
         )
     check_folder(options.report.out)
     ledger = _ledger(options, bench)
 
     async def ask() -> convarg.HumanComparison:
-        house = open_house(bench.spec, options.choice) if bench.paid else None
+        house = open_house(bench.spec, options.choice) if bench.asks_models else None
         async with house or nullcontext():
             judges = None
-            if house is not None:
+            if not readers:
                 judges = list(_seats(bench, house, options)(Docket(items=(), readers=tuple)))
             return await convarg.compare(
                 chosen, judges, ledger=ledger, seed=options.choice.seed, resamples=options.report.resamples,
@@ -224,7 +223,7 @@ def _compare(options: JudgeAudit, bench: JudgeBench, screen: ProgressBars) -> No
             )  # fmt: skip
 
     found = asyncio.run(ask())
-    if not found.tokens and bench.paid:
+    if not found.tokens and (bench.asks_models or (bench.paid and not found.complete)):
         raise BudgetError("no score fits the ceiling: raise --budget-tokens or --budget-usd")
     if readers:
         found = replace(found, notes=(*found.notes, _WHY))

@@ -14,11 +14,14 @@ from maci.cli.options import (  # fmt: skip
     Force,
     OutputOptions,
     PanelOptions,
+    Redact,
     ReplyOptions,
     Risk,
     Seed,
     SettingsOptions,
+    chosen,
     grouped,
+    redacted,
 )
 
 
@@ -52,6 +55,7 @@ def batch(
     panel: PanelOptions,
     corpus: Corpus = None,
     settings: SettingsOptions,
+    redact: Redact = None,
     budget: BatchBudget,
     risk: Risk = None,
     force: Force = False,
@@ -67,12 +71,12 @@ def batch(
 ) -> None:
     """Debate many cases, or ask about them, under one budget.
 
-    The same command with the same --out goes on where a run broke off: finished cases are kept, open ones go on from their record.
+    The same command with the same --out continues where a run broke off: finished cases are kept, open ones go on from their record.
     """
     from maci.cli.batch.run import run
-    from maci.cli.seating import ASKING, chosen
     from maci.seating.project import with_project
+    from maci.seating.seating import ASKING
 
-    given = {**(ASKING if ask else {}), "answer.risk": risk, "answer.force": force or None}
+    given = {**(ASKING if ask else {}), "answer.risk": risk, "answer.force": force or None, **redacted(redact)}
     choice = with_project(chosen(panel, settings, replies, given, seed=seed, quiet=output.silent, corpus=corpus))
     run(cases, choice, budget, output, out=out, jobs=jobs, retry_failed=retry_failed)

@@ -19,21 +19,22 @@ import typer
 from maci.cases.case import read_cases
 from maci.cli.options import BudgetOptions, OutputOptions
 from maci.cli.output import echo, emit, interruptible
-from maci.cli.seating import begin, keep
+from maci.cli.session import begin, keep
 from maci.cli.terminal import ProgressBars
 from maci.debating.batch import Batch, Done, entries, owning
 from maci.errors import BudgetError, EnvironmentError_, InputError
 from maci.llm.models import House
 from maci.llm.usage import dollars
 from maci.paths import check_folder, run_dir, writing
+from maci.render.markup import percent
 from maci.seating.seating import PanelChoice, Seating, unpriced
 from maci.story import Story
 from maci.story.result import result_of
-from maci.story.words import plural
+from maci.story.words import plural, unclear
 
 _COLUMNS = (
-    "number", "case", "status", "answer", "p", "abstained", "prediction_set", "gold", "correct", "exact", "stage", "stop_reason",
-    "rounds", "tokens", "usd", "folder", "warnings", "error",
+    "number", "case", "status", "answer", "p", "unclear", "abstained", "prediction_set", "gold", "correct", "exact", "stage",
+    "stop_reason", "rounds", "tokens", "usd", "folder", "warnings", "error",
 )  # fmt: skip
 
 
@@ -53,17 +54,17 @@ def run(
         raise InputError(f"{cases} holds no case: write one JSON object a line, with `question` and `outcomes`")
     out = out or run_dir("batch")
     check_folder(out)
-    todo = entries(read, out)
+    seating = Seating(choice)
+    todo = entries([seating.shown(case) for case in read], out)
     told: dict[int, Done] = {}
     rows: list[dict[str, Any]] = []
-    seating = Seating(choice)
     batch = Batch(
         todo, lambda case: begin(seating.seat(case), None), tokens=budget.budget_tokens, usd=budget.budget_usd,
         jobs=jobs, retry_failed=retry_failed, keep=keep,
     )  # fmt: skip
     if choice.why and not output.silent:
         echo(seating.who, err=True)
-    again = f"Go on with the same command with --out {shlex.quote(str(out))}"
+    again = f"Continue with the same command with --out {shlex.quote(str(out))}"
     kept = f"nothing that was recorded is lost, what is done is in {out / 'results.json'}. {again}"
     with interruptible(kept), owning(out):
         try:
@@ -113,17 +114,33 @@ def _full(done: Done) -> dict[str, Any]:
 def _answer(row: Mapping[str, Any]) -> str:
     """The answer to a case on one line; without one, what became of it.
 
-    >>> _answer({"case": "a", "status": "done", "answer": "yes", "p": 0.83, "abstained": None, "correct": True})
-    'a: yes (p = 0.83, right)'
+    >>> row = {"case": "a", "status": "done", "answer": "yes", "p": 0.83, "unclear": "", "abstained": None, "correct": True}
+    >>> _answer(row).split(), _answer(row | {"unclear": "yes 31 %, no 30 %", "correct": None})
+    (['a:', 'yes,', '83', '%', '(right)'], 'a: no clear answer: yes 31 %, no 30 %')
     """
+    case = _short(row["case"])
     if row["status"] != "done":
         why = {"failed": "failed", "budget": "no answer: the budget ended first", "waiting": "not debated yet"}
-        return f"{row['case']}: {why[row['status']]}"
+        return f"{case}: {why[row['status']]}"
     if row["answer"] is None:
-        return f"{row['case']}: {'no answer' if row['abstained'] is None else 'withheld'}"
-    known = {True: ", right", False: ", wrong", None: ""}[row["correct"]]
-    given = f"{row['answer']} (p = {row['p']:.2f}{known})"
-    return f"{row['case']}: {given}" if row["abstained"] is None else f"{row['case']}: withheld; best guess {given}"
+        return f"{case}: {'no answer' if row['abstained'] is None else 'withheld'}"
+    known = {True: " (right)", False: " (wrong)", None: ""}[row["correct"]]
+    if row["unclear"]:
+        return f"{case}: no clear answer: {row['unclear']}{known}"
+    given = f"{row['answer']}, {percent(row['p'])}{known}"
+    return f"{case}: {given}" if row["abstained"] is None else f"{case}: withheld; best guess {given}"
+
+
+def _short(name: str) -> str:
+    """The name of a case as a line has room for it.
+
+    >>> len(_short("i" * 5000))
+    60
+    """
+    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+
+
+_NAME = 60
 
 
 def _summarise(rows: Sequence[Mapping[str, Any]], run: Batch, out: Path, *, asked: bool) -> None:
@@ -144,13 +161,13 @@ def _conclude(rows: Sequence[Mapping[str, Any]], out: Path) -> None:
     """Exit as it went."""
     failed, budget, waiting = ([row for row in rows if row["status"] == s] for s in ("failed", "budget", "waiting"))
     for each in failed[:20]:
-        echo(f"failed: {each['case']}: {each['error']}", err=True)
+        echo(f"failed: {_short(each['case'])}: {each['error']}", err=True)
     if len(failed) > 20:
         echo(f"and {len(failed) - 20} more, see {out / 'results.csv'}", err=True)
     if failed:
         raise EnvironmentError_(
             f"{plural(len(failed), 'case')} failed, {plural(len(waiting), 'case')} not begun; once that is mended, the "
-            f"same command with --out {shlex.quote(str(out))} --retry-failed goes on"
+            f"same command with --out {shlex.quote(str(out))} --retry-failed continues"
         )
     if budget or waiting:
         raise BudgetError(
@@ -179,6 +196,7 @@ def row(done: Done) -> dict[str, Any]:
         "status": done.status,
         "answer": answer,
         "p": None if result is None or answer is None else result.distribution[answer],
+        "unclear": unclear(result),
         "abstained": None if result is None else result.abstained,
         "prediction_set": None if held is None else asdict(held),
         "gold": case.gold,

@@ -178,6 +178,7 @@ def reporting(
     from rich.console import Console
 
     from maci.lab.study.report import FORMATS, ReportSettings, build_report, gather, render
+    from maci.lab.study.report.gather import uncollected
     from maci.lab.study.report.render import on_terminal
     from maci.render.text import screen
 
@@ -197,12 +198,13 @@ def reporting(
             if status is not None:
                 status.update(step)
 
-        found = build_report(gather(folders, store), settings, watch)
-    if out is None and format == "text":
-        width, plain = screen(plain=output.plain)
-        written = on_terminal(found, width=width, plain=plain, full=full)
-    else:
-        written = render(found, format, full=full)
+        with uncollected():  # the rows are there until the end, and none is in a cycle
+            found = build_report(gather(folders, store), settings, watch)
+            if out is None and format == "text":
+                width, plain = screen(plain=output.plain)
+                written = on_terminal(found, width=width, plain=plain, full=full)
+            else:
+                written = render(found, format, full=full)
     if out is None:
         typer.echo(written, nl=False)
         return

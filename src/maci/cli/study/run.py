@@ -57,7 +57,7 @@ def run(options: StudyOptions, budget: BudgetOptions, replies: ReplyOptions, out
     view = StudyView(plain=output.plain, silent=output.silent)
     again = same_command("study")
     with (
-        interruptible(f"every finished answer is kept in {store.where}. Go on with: {again}"),
+        interruptible(f"every finished answer is kept in {store.where}. Continue with: {again}"),
         closing(store),
         closing(view),
     ):
@@ -107,7 +107,7 @@ def _tell(outcome: RunOutcome, where: str, folder: Path | None, output: OutputOp
     if outcome.stopped == "budget":
         spent = f"{outcome.spent.tokens:,} tokens, ${outcome.spent.usd:.4f} by all runs together"
         said = f"the run's budget is used up ({spent}), {progress.left} of {progress.planned} answers are left"
-        more = "the same command with a higher --budget-tokens or --budget-usd goes on"
+        more = "the same command with a higher --budget-tokens or --budget-usd continues"
         if not outcome.answered:
             raise BudgetError(f"no answer: {said}; {more}")
         echo(f"Stopped: {said}; {more}.", err=True)
@@ -213,7 +213,9 @@ def _ceilings(plan: StudyPlan) -> Iterator[str]:
         ("usd", plan.budget_usd, plan.usd),
     ):
         if ceiling is not None and expected is not None:
-            enough = "reaches for it" if expected <= ceiling else "may end it early; the same command with more goes on"
+            enough = (
+                "reaches for it" if expected <= ceiling else "may end it early; the same command with more continues"
+            )
             yield f"The run's budget, {ceiling:,} {kind}, {enough}."
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from maci.config import plugins
 from maci.errors import InputError, near
 from maci.lab.datasets import clinical, news, objective, recorded
 from maci.lab.datasets.dataset import DataFile, DataSet, Option, Recorded, RecordedTurn, Task, TaskItem
@@ -45,6 +46,9 @@ def find(name: str) -> DataSet:
     """
     if name in SETS:
         return SETS[name]
+    if (added := plugins.load("datasets", name)) is not None:
+        found: DataSet = added
+        return found
     within = [known for known in SETS if name and name.casefold() in known]
     hint = f"did you mean {', '.join(within)}?" if within else "`maci data` lists them"
     raise InputError(f"no data set is named {name!r}: {near(name, SETS, hint, 3)}")

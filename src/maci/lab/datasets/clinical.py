@@ -259,8 +259,8 @@ SETS = (
         files=(DataFile("agentclinic/agentclinic_medqa_extended.jsonl"),),
         citation="Schmidgall et al. 2024, AgentClinic",
         notes=(
-            "agentclinic: free-text diagnoses are matched by name, abbreviation and spelling only; a right answer in other words "
-            "counts as wrong. It has no evidence corpus: bring one, or use models.",
+            "agentclinic: free-text diagnoses are compared as names of outcomes are (decision 020); a right answer in words that share "
+            "nothing with the known one may count as wrong. It has no evidence corpus: bring one, or use models.",
         ),
         loader=agentclinic,
         quotable=True,

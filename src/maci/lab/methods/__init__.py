@@ -6,11 +6,13 @@ A study spec gives methods by name: ``build("majority_vote", {"n": 20})``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
+from maci.config import plugins
 from maci.errors import ConfigError, near
 from maci.lab.methods.baselines import (
     Average,
@@ -83,12 +85,20 @@ _BY_NAME = {entry.name: entry for entry in _ALL}
 
 def entries() -> tuple[MethodEntry, ...]:
     """All methods there are."""
-    return _ALL
+    return (*_ALL, *_added())
+
+
+def _added() -> Iterator[MethodEntry]:
+    """Those of plugins that load; `maci plugins` says why one does not."""
+    for name in plugins.names("methods"):
+        with suppress(ConfigError):
+            if name not in _BY_NAME:
+                yield plugins.load("methods", name)
 
 
 def names() -> dict[str, str]:
     """Name → what it does."""
-    return {entry.name: entry.about for entry in _ALL}
+    return {entry.name: entry.about for entry in entries()}
 
 
 def build(use: str, options: Mapping[str, Any] | None = None) -> Method:
@@ -97,10 +107,12 @@ def build(use: str, options: Mapping[str, Any] | None = None) -> Method:
     >>> build("majority_vote", {"n": 5, "name": "vote of 5"}).name
     'vote of 5'
     """
-    if use not in _BY_NAME:
-        hint = near(use, _BY_NAME, f"choose one of {', '.join(_BY_NAME)}")
+    found = _BY_NAME.get(use) or plugins.load("methods", use)
+    if found is None:
+        known = (*_BY_NAME, *plugins.names("methods"))
+        hint = near(use, known, f"choose one of {', '.join(known)}")
         raise ConfigError(f"unknown method {use!r}: {hint}")
-    entry, given = _BY_NAME[use], dict(options or {})
+    entry, given = found, dict(options or {})
     if "set" in given and "settings" in entry.options:  # as the table of a spec is called
         if "settings" in given:
             raise ConfigError(f"method {use!r} has set and settings, which are the same: leave one out")

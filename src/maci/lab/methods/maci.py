@@ -19,6 +19,7 @@ from maci.debating.loop import debate
 from maci.errors import ModelError
 from maci.lab.methods.method import Bench, Method, MethodAnswer, Step
 from maci.llm.usage import Usage
+from maci.record.transcript import Transcript
 from maci.seating.table import opening
 from maci.story import Round, Story
 
@@ -50,7 +51,10 @@ async def played(
     if not config.crit.enabled:
         table = replace(table, judges=())
     first = opening(case, table, config, seed=seed)
-    return [event async for event in debate(first, table, ledger=bench.ledger)]
+    if bench.record is None:
+        return [event async for event in debate(first, table, ledger=bench.ledger)]
+    with Transcript.create(bench.record / "transcript.jsonl") as kept:
+        return [event async for event in debate(first, table, record=kept, ledger=bench.ledger)]
 
 
 def changed(config: Config, settings: Mapping[str, Any]) -> Config:
@@ -133,7 +137,7 @@ ABLATIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "no_dispersion_gate": ("every move of a belief is taken", {"dispersion.gate": "off"}),
     "moving_theta": ("the target of Q follows what was admitted", {"evidence.theta": "moving"}),
     "maci_rollback": (
-        "the round-0 vote is given where the debate left it for an answer with less admitted evidence",
+        "the vote of the openings is given where the debate left it for an answer with less admitted evidence",
         {"harm.rollback": "worse"},
     ),
     "sequential": ("agents speak one after another", {"agents.order": "sequential"}),

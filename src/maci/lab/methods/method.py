@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeAlias
 
@@ -55,6 +56,8 @@ class Bench:
     """Of the debate, and the ceilings of every answer whatever the method."""
     ledger: Ledger | None = None
     """The ceiling of the whole run."""
+    record: Path | None = None
+    """A folder for the transcript, where the method debates; without it nothing is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -204,7 +204,7 @@ class Processes:
             whole = True
         except BrokenExecutor as error:
             raise EnvironmentError_(
-                "a worker process died (was it short of memory?): what is done is kept, and the same command goes on from there"
+                "a worker process died (was it short of memory?): what is done is kept, and the same command continues from there"
             ) from error
         finally:
             workers = list((pool._processes or {}).values())
@@ -276,7 +276,7 @@ class Ray:
             gone = isinstance(error, OSError)
             raise EnvironmentError_(
                 f"the Ray cluster does not answer ({' '.join(str(error).split())[:200]}): what is done is kept, and the same "
-                "command goes on from there"
+                "command continues from there"
             ) from error
         finally:
             if gone:

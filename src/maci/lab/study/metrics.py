@@ -21,7 +21,7 @@ A metric is undefined (nan, n = 0) where no case has it. Intervals come from :mo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, cast
@@ -83,8 +83,12 @@ def score(
     gold: str | None,
     positions: Mapping[str, float] | None = None,
     raters: Mapping[str, float] | None = None,
+    *,
+    calibrated: Mapping[str, float] | None = None,
 ) -> ScoredAnswer:
     """One answer beside the truth; see :class:`ScoredAnswer` for the formulas and how ties are broken.
+
+    Confidence and losses are of the ``calibrated`` belief where one is given, answer and ranks of the belief itself.
 
     A gold outcome the belief does not name (an open space) has p_gold = 0: wrong, reciprocal rank 0, Brier Σ p² + 1. Brier (1950),
     *Monthly Weather Review* 78; Voorhees (1999) for the reciprocal rank.
@@ -100,7 +104,8 @@ def score(
     answer = max(p, key=p.__getitem__)
     found: dict[str, Any] = {"answer": answer, "confidence": p[answer]}
     if gold is not None:
-        found |= _against(p, answer, gold)
+        found |= _against(p, answer, gold, p if calibrated is None else calibrated)
+        found["confidence"] = found["confidence"] if calibrated is None else calibrated[answer]
     if positions:
         found |= _on_scale(p, positions, raters or {})
     elif raters:
@@ -108,7 +113,8 @@ def score(
     return ScoredAnswer(**found)
 
 
-def _against(p: Mapping[str, float], answer: str, gold: str) -> dict[str, Any]:
+def _against(p: Mapping[str, float], answer: str, gold: str, sure: Mapping[str, float]) -> dict[str, Any]:
+    """Ranks by ``p``, confidence and losses by ``sure``."""
     p_gold = p.get(gold, 0.0)
     correct = answer == gold
     values = list(p.values())
@@ -122,8 +128,8 @@ def _against(p: Mapping[str, float], answer: str, gold: str) -> dict[str, Any]:
         "top3": top3,
         "rank": rank,
         "reciprocal_rank": 0.0 if rank is None else 1 / rank,
-        "brier_top": (p[answer] - correct) ** 2,
-        **losses(p, gold),
+        "brier_top": (sure[answer] - correct) ** 2,
+        **losses(sure, gold),
     }
 
 
@@ -190,9 +196,7 @@ def ece_of(confidence: ArrayLike, correct: ArrayLike, *, adaptive: bool = False,
     >>> statistic(np.array([[0, 1, 2, 3]])).round(6).tolist()
     [0.1]
     """
-    c, right = np.asarray(confidence, dtype=float), np.asarray(correct, dtype=float)
-    if c.shape != right.shape:
-        raise InputError(f"confidence has {c.size} values and correct {right.size}: give one of each per case")
+    c, right = one_each(confidence, correct)
     gap = c - right
     if adaptive:
         return _equal_mass(c, gap, bins)
@@ -203,6 +207,14 @@ def ece_of(confidence: ArrayLike, correct: ArrayLike, *, adaptive: bool = False,
         return found
 
     return error
+
+
+def one_each(confidence: ArrayLike, correct: ArrayLike) -> tuple[Vector, Vector]:
+    """How sure each answer is, and whether it is right (1 or 0); refused where one of them has more values."""
+    sure, right = np.asarray(confidence, dtype=float), np.asarray(correct, dtype=float)
+    if sure.shape != right.shape:
+        raise InputError(f"confidence has {sure.size} values and correct {right.size}: give one of each per case")
+    return sure, right
 
 
 def ece_sums(confidence: Vector, correct: Vector, case: NDArray[np.int64], cases: int, *, bins: int = BINS) -> Summed:
@@ -226,18 +238,35 @@ def ece_sums(confidence: Vector, correct: Vector, case: NDArray[np.int64], cases
     return Summed(np.column_stack([gaps, answers]), error)
 
 
-def _equal_mass(confidence: Vector, gap: Vector, bins: int) -> Statistic:
-    distinct, code = np.unique(confidence, return_inverse=True)
+def by_level(levels: Vector, values: Vector) -> Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], Vector]]:
+    """For rows of drawn cases: how many are at each distinct level, lowest first, and the sums of their values.
+
+    >>> counts, sums = by_level(np.array([0.9, 0.6, 0.9]), np.array([1.0, 2.0, 3.0]))(np.array([[0, 1, 2], [1, 1, 0]]))
+    >>> counts.tolist(), sums.tolist()
+    ([[1, 2], [2, 1]], [[2.0, 4.0], [4.0, 1.0]])
+    """
+    distinct, code = np.unique(levels, return_inverse=True)
     m = len(distinct)
 
-    def error(i: NDArray[np.int64]) -> Vector:
-        rows, n = i.shape
+    def tallies(i: NDArray[np.int64]) -> tuple[NDArray[np.int64], Vector]:
+        rows = len(i)
         flat = (code[i] + m * np.arange(rows)[:, None]).ravel()
         counts = np.bincount(flat, minlength=rows * m).reshape(rows, m)
-        sums = np.bincount(flat, weights=gap[i].ravel(), minlength=rows * m).reshape(rows, m)
+        sums = np.bincount(flat, weights=values[i].ravel(), minlength=rows * m).reshape(rows, m)
+        return counts, cast(Vector, sums)
+
+    return tallies
+
+
+def _equal_mass(confidence: Vector, gap: Vector, bins: int) -> Statistic:
+    tallies = by_level(confidence, gap)
+
+    def error(i: NDArray[np.int64]) -> Vector:
+        n = i.shape[1]
+        counts, sums = tallies(i)
         twice_before = 2 * np.cumsum(counts, axis=1) - counts  # 2n(F − f/2), in whole numbers: no rounding at the edges
         place = np.minimum(twice_before * bins // (2 * n), bins - 1)
-        found: Vector = binned_gaps(cast(Vector, sums), place, bins) / n
+        found: Vector = binned_gaps(sums, place, bins) / n
         return found
 
     return error

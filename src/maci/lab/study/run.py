@@ -46,7 +46,7 @@ class Tally:
 
 @dataclass(slots=True)
 class RunProgress:
-    """How far a run is; changes while it goes on."""
+    """How far a run is; changes while it continues."""
 
     planned: int
     there: int
@@ -115,7 +115,7 @@ async def run_study(
     begun: Callable[[Meta, RunProgress], object] = lambda meta, progress: None,
     watch: Callable[[Row], object] = lambda row: None,
 ) -> RunOutcome:
-    """Compute what is missing. ``shared``: others work on it too, so begin somewhere of one's own.
+    """Compute what is missing. ``shared``: others work on it too, so begin at a different place.
 
     ``learning`` hears of each data set and seed whose dev openings are about to be asked for, ``begun`` of the plan after that, and
     ``watch`` of each new row. Raises what would end every answer (a wrong key, a full disk); all rows until then are in the store.
@@ -152,7 +152,7 @@ async def run_study(
                 if in_a_row >= PATIENCE:
                     raise EnvironmentError_(
                         f"the last {in_a_row} answers all failed (the last one: {row.reason}): stopped. What is done is kept; "
-                        "when that is mended, the same command with --retry-failed goes on"
+                        "when that is mended, the same command with --retry-failed continues"
                     )
         return RunOutcome(
             meta=meta, progress=progress, stopped="budget" if ledger.reached is not None else "", spent=store.spent()

@@ -46,7 +46,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from maci.calibration.weights import TAUGHT
-from maci.config import Config, build, full_key, parameters
+from maci.cases.case import EditorSchema
+from maci.config import Config, build, full_key, parameters, plugins
 from maci.errors import ConfigError, MaciError, explain, near
 from maci.files.parse import read
 from maci.lab import methods
@@ -196,6 +197,7 @@ class StudySpec(_SpecTable):
     budget: RunBudget = RunBudget()
     quick: Quick = Quick()
     report: dict[str, Any] = Field(default={}, description="what `maci study report` makes of it")
+    editor_schema: EditorSchema = ""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -221,6 +223,7 @@ class StudySpec(_SpecTable):
         values = {**(below or {}), **self.settings}
         if self.panel.judges == ():
             values.setdefault("crit.enabled", False)
+        plugins.name_schedule(str(self.settings.get("dials.schedule", "")))
         return build(self.profile, values)
 
 
@@ -321,7 +324,7 @@ def _data_name(entry: Data, where: str) -> str:
 
 
 def _check_own(key: str, value: Any, where: str) -> None:
-    """A further key of a file of one's own."""
+    """A further key of your own file."""
     if key not in OPTIONS:
         known = [name for name in Data.model_fields if name != "set"]
         raise ConfigError(f"{where} has an unknown key {key!r}: {_near(key, (*known, *OPTIONS))}")

@@ -36,7 +36,7 @@ class StoreBroken(EnvironmentError_):
     fatal = True
 
 
-GOES_ON = "what is done is kept, and the same command goes on from there"
+GOES_ON = "what is done is kept, and the same command continues from there"
 _KEY = "data = :data AND seed = :seed AND part = :part AND item = :item AND method = :method"
 _AT_ONCE = 32
 """Items whose rows are read at once: with thirty methods on forty outcomes 20 MB."""

@@ -162,7 +162,7 @@ def fingerprint(identity: Mapping[str, Any]) -> str:
 
 
 FORMAT = 2
-"""2: rows may have the judges' scores. Folders of format 1 are read and gone on with as they are."""
+"""2: rows may have the judges' scores. Folders of format 1 are read and continued as they are."""
 
 
 class PlannedMethod(BaseModel):
@@ -220,7 +220,7 @@ def within(meta: Meta | None) -> Callable[[Row], bool]:
 
 
 def admit(old: Meta, new: Meta, where: str) -> Meta:
-    """The study that goes on: the plan of the new, the origin of the old; refused where they are not one study.
+    """The study that continues: the plan of the new, the origin of the old; refused where they are not one study.
 
     Methods may have been added: an answer of one follows from its key, whatever others there are.
     """

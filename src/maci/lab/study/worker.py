@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from maci.agents.agent import Agent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Turn
-from maci.cases.case import Case
+from maci.cases.case import Case, redact
 from maci.cases.labels import Comparing
 from maci.config import Budget, Config, unplanned
 from maci.errors import BadReply, BudgetError, ConfigError, InputError, MissingExtra, is_fatal, said
@@ -129,9 +129,21 @@ class Worker:
 
     def _task(self, entry: Data, seed: int) -> Task:
         if entry.set is not None:
-            return load(entry.set, self.study.folder, seed=seed, options=entry.options)
-        assert entry.file is not None
-        return load_own(entry.file, columns=entry.map, seed=seed, **entry.options)
+            task = load(entry.set, self.study.folder, seed=seed, options=entry.options)
+        else:
+            assert entry.file is not None
+            task = load_own(entry.file, columns=entry.map, seed=seed, **entry.options)
+        return self._shown(task) if self._config.evidence.redact else task
+
+    def _shown(self, task: Task) -> Task:
+        """The task without what the settings keep from everybody; cases keep the ids that rows are found by, and say so."""
+
+        def shown(item: TaskItem) -> TaskItem:
+            case = redact(item.case, self._config.evidence.redact)
+            gone = tuple(field for field in case.redacted if field != "ids")
+            return replace(item, case=replace(case, id=item.case.id, redacted=gone))
+
+        return replace(task, dev=tuple(map(shown, task.dev)), test=tuple(map(shown, task.test)))
 
     def _unread(self, group: TaskGroup) -> tuple[str, ...]:
         panel, seated = group.bench.panel, self.study.panel

@@ -13,7 +13,7 @@ import numpy as np
 
 from maci.errors import InputError
 from maci.lab.theory import CheckedClaim, Kind, Size, bandits, lemma, termination, voting
-from maci.render.report import Cell, Line, Report, Section, Table, columns, text
+from maci.render.report import Cell, Line, Report, ReportTable, Section, columns, text
 from maci.render.svg import standalone
 
 KINDS: dict[Kind, str] = {"proved": "theorem, checked", "measured": "measured", "negative": "negative finding"}
@@ -58,7 +58,7 @@ def _claims(verdicts: Sequence[CheckedClaim], checks: Mapping[str, str]) -> Sect
     return Section(
         key="claims",
         title="Claims",
-        tables=(Table(key="claims", title="All claims", first="claim", columns=heads, lines=lines),),
+        tables=(ReportTable(key="claims", title="All claims", first="claim", columns=heads, lines=lines),),
     )
 
 

@@ -9,7 +9,8 @@ cut off, the connection is closed, and what was received counts in full.
 :class:`Api` makes the attempt. A server refuses a parameter it does not support with a 400 that names it, before any work. The provider
 then leaves that parameter out, remembers it, and asks again within the same attempt: nothing was charged. What a model is known not to
 take is left out from the start; the reply says what was (``Reply.without``). A schema is asked for in the
-best way the server accepts, see ``_WAYS``; :attr:`Api.structured` says whether the server still holds the model to it.
+best way the server accepts, see ``_WAYS``; :attr:`Api.structured` says whether the server still holds the model to it. Where it does
+not, the schema stands at the end of the prompt.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from urllib.parse import quote, urlsplit
 from pydantic_core import from_json, to_json
 
 from maci.errors import BadRequest, ConfigError, ModelError, UnknownModel
-from maci.llm.keys import SERVICES, Key, host_of, is_loopback, key_help, scrub, service_at
-from maci.llm.model import Provider, Reply, Request, Schema
+from maci.llm.keys import SERVICES, Key, host_of, is_loopback, is_public, key_help, scrub, service_at
+from maci.llm.model import Message, Provider, Reply, Request, Schema
 from maci.llm.offline import is_offline
 from maci.llm.providers._errors import Complaint, Peer, interrupted, lost, no_key
 from maci.llm.reasoning import traits
@@ -44,11 +45,13 @@ _SECRET = 16
 """Letters from which a key is taken for a secret."""
 _LARGEST = 8 << 20
 """Most bytes of a reply that are read; no model writes that much."""
+_NO_COUNT = 1 << 40
+"""What says that it is the tokens of one reply and cannot be; sums of such numbers fit into no store."""
 _FRAME, _LOGPROB = 8 << 10, 256
 """Most bytes of a reply around what the model wrote, and of one token among its log-probabilities."""
 
 
-class Answered(NamedTuple):
+class HttpAnswer(NamedTuple):
     """What a server answered; ``body`` is parsed, or text where it is not JSON and the status is not 200."""
 
     status: int
@@ -68,11 +71,11 @@ class Http:
 
     async def post(
         self, url: str, headers: Mapping[str, str], body: object, peer: Peer, most: int | None = None
-    ) -> Answered:
+    ) -> HttpAnswer:
         """The answer; of one with status 200 and more than ``most`` bytes, the beginning."""
         return await self._exchange("POST", url, headers, _encode(body), peer, most)
 
-    async def get(self, url: str, headers: Mapping[str, str], peer: Peer) -> Answered:
+    async def get(self, url: str, headers: Mapping[str, str], peer: Peer) -> HttpAnswer:
         """The same for a request without a body."""
         return await self._exchange("GET", url, headers, None, peer)
 
@@ -90,7 +93,7 @@ class Http:
         data: bytes | None,
         peer: Peer,
         most: int | None = None,
-    ) -> Answered:
+    ) -> HttpAnswer:
         session = self._sessions.get(asyncio.get_running_loop()) or self._open()
         where, proxy = self._routes.get(url) or self._route(url)
         try:
@@ -111,11 +114,11 @@ class Http:
             raise interrupted(peer, f"it is longer than {self.largest} bytes")
         try:  # of JSON that was cut off, what there is, the text it broke off in included
             body = _decode(raw) if whole else from_json(raw.decode("utf-8", "ignore"), allow_partial="trailing-strings")
-            return Answered(status, response.headers, body, not whole)
+            return HttpAnswer(status, response.headers, body, not whole)
         except (ValueError, RecursionError):
             if status == 200:
                 raise interrupted(peer, f"{len(raw)} bytes that are not JSON") from None
-            return Answered(status, response.headers, raw[:4000].decode("utf-8", "replace"))
+            return HttpAnswer(status, response.headers, raw[:4000].decode("utf-8", "replace"))
 
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp
@@ -227,15 +230,15 @@ class Api(Provider, ABC):
 
     def _meet(self, base_url: str | None, key: Key | None) -> tuple[Peer, str]:
         """Who serves the model, and the service whose key is missing, if it is."""
-        name, service = f"{self.provider}/{self.model}", service_at(self.provider, base_url)
-        if service is None and base_url is None:
-            raise ConfigError(f"{name}: no service of that name ({', '.join(SERVICES)}): correct it, or set base_url")
-        address = (base_url or (service.base_url if service else "")).rstrip("/")
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        name = f"{self.provider}/{self.model}"
+        if base_url is not None and not is_public(base_url):
             raise ConfigError(
                 f"base_url of {name} must be like http://127.0.0.1:8000/v1, without user or password: correct it"
             )
+        service = service_at(self.provider, base_url)
+        if service is None and base_url is None:
+            raise ConfigError(f"{name}: no service of that name ({', '.join(SERVICES)}): correct it, or set base_url")
+        address = (base_url or (service.base_url if service else "")).rstrip("/")
         host, step = host_of(address), key_help(self.provider, base_url)
         peer = Peer(name=name, host=host, base_url=address, key=key, key_help=step)
         return peer, service.name if key is None and service is not None and service.variables else ""
@@ -258,9 +261,10 @@ class Api(Provider, ABC):
         self.check()
         while True:
             way, without, left_out = self._way, self._without, self._left_out(request)
-            answer = await self._post(self._body(request), _most_bytes(request))
+            answer = await self._post(self._body(self._worded(request)), self._most_bytes(request))
             if answer.status == 200:
-                return replace(self._reply(request, answer.body, cut=answer.cut), without=left_out)
+                reply = self._reply(request, answer.body, cut=answer.cut)
+                return replace(reply, without=left_out) if left_out else reply
             complaint = Complaint.read(answer.status, answer.headers, answer.body)
             if complaint.cut_off:  # it may have been charged: all that was asked for counts
                 usage = self._usage(request, None, None, None)
@@ -268,7 +272,9 @@ class Api(Provider, ABC):
             if complaint.kind() is not BadRequest or not self._give_up(request, complaint.about, way, without):
                 error = complaint.error(self._peer)
                 if isinstance(error, UnknownModel):
-                    error.args = (f"{error}{await self._instead()}",)
+                    other = "v1/responses" in complaint.about
+                    step = f"; write `{self.name}: {{api: responses}}` under `models` of a panels file" if other else ""
+                    error.args = (f"{error}{step or await self._instead()}",)
                 raise error
 
     async def models(self) -> tuple[str, ...]:
@@ -299,8 +305,13 @@ class Api(Provider, ABC):
         if not self._lent:
             await self._http.aclose()
 
-    async def _post(self, body: dict[str, Any], most: int) -> Answered:
+    async def _post(self, body: dict[str, Any], most: int) -> HttpAnswer:
         return await self._http.post(self._url, self._headers(), body, self._peer, most)
+
+    def _most_bytes(self, request: Request) -> int:
+        """The most bytes a reply can have in which no more tokens were generated than asked for."""
+        per_token = DENSEST + (_LOGPROB * (request.top_logprobs + 1) if request.top_logprobs > 0 else 0)
+        return _FRAME + per_token * request.max_tokens
 
     @abstractmethod
     def _headers(self) -> dict[str, str]: ...
@@ -320,12 +331,10 @@ class Api(Provider, ABC):
             status = code if isinstance(code, int) and 400 <= code < 600 else 500
             raise Complaint.read(status, {}, body, begun=True).error(self._peer)
         try:
-            reply = self._cut_off(request, body) if cut else self._read(request, body)
-            reply = self._without_key(reply)
-            # without halves of characters, which JSON can hold and UTF-8 cannot
-            return (
-                reply if reply.text.isascii() else replace(reply, text=reply.text.encode("utf-8", "replace").decode())
-            )
+            reply = self._without_key(self._cut_off(request, body) if cut else self._read(request, body))
+            if reply.text.isascii():
+                return reply  # else without halves of characters, which JSON can hold and UTF-8 cannot
+            return replace(reply, text=reply.text.encode("utf-8", "replace").decode())
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             raise interrupted(self._peer, f"the reply has not the API's form: {type(error).__name__} {error}") from None
 
@@ -360,6 +369,17 @@ class Api(Provider, ABC):
         if request.schema is not None and not self.structured:
             left_out.append("schema")
         return tuple(left_out)
+
+    def _worded(self, request: Request) -> Request:
+        """The request, with its schema in words where the server does not hold the model to it. A prompt's bound has room for it."""
+        if request.schema is None or self.structured:
+            return request
+        *before, last = request.messages
+        schema = json.dumps(
+            request.schema.json, separators=(",", ":")
+        )  # in the order in which fields are to be written
+        told = f"{last.content}\n\nReply with a JSON object that follows this JSON Schema, and nothing else:\n{schema}"
+        return replace(request, messages=(*before, Message(last.role, told)))
 
     def _give_up(self, request: Request, about: str, way: int, without: frozenset[str]) -> bool:
         """Leave out what a refusal names. ``way`` and ``without`` are of the request refused: others may be ahead of it."""
@@ -404,11 +424,5 @@ class Api(Provider, ABC):
         )
 
 
-def _most_bytes(request: Request) -> int:
-    """The most bytes a reply can have in which no more tokens were generated than asked for."""
-    per_token = DENSEST + (_LOGPROB * (request.top_logprobs + 1) if request.top_logprobs > 0 else 0)
-    return _FRAME + per_token * request.max_tokens
-
-
 def _counts(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return type(value) is int and 0 <= value < _NO_COUNT  # no bool

@@ -162,7 +162,7 @@ _STEPS: Mapping[type[ModelError], tuple[str, str]] = {
         "wait, lower concurrency for this model, or raise the account's limit",
     ),
     Overloaded: ("has a fault of its own", "try again later, or use another model"),
-    Interrupted: ("gave no whole answer", "try again; if it goes on, check the server's log or use another model"),
+    Interrupted: ("gave no whole answer", "try again; if it continues, check the server's log or use another model"),
     ContentRefused: ("refuses this content", "reword the case or its evidence, or use another model"),
     ContextOverflow: (
         "cannot read a prompt this long",
@@ -186,6 +186,9 @@ def lost(peer: Peer, error: BaseException, seconds: float = 0.0) -> ModelError:
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.ClientHttpProxyError):
         step = f"is the server running at {peer.base_url}, and the network or proxy up? `maci doctor` tests it"
         return Unreachable(f"{peer.name}: no connection to {peer.host} ({what}): {step}")
+    if isinstance(error, aiohttp.InvalidURL):  # it may hold a password
+        step = "correct base_url, or the address of the proxy in the environment (HTTPS_PROXY)"
+        return ModelError(f"{peer.name}: nothing was sent to {peer.host}, an address cannot be used: {step}")
     if isinstance(error, asyncio.TimeoutError):
         limit = f" within {seconds:g} s" if seconds else ""
         step = "allow it more time, ask for fewer tokens, or use a faster model"

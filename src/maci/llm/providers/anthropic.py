@@ -1,7 +1,9 @@
 """The Anthropic Messages API.
 
 A schema goes into ``output_config.format``; a model or server without that is made to call a tool whose input has the schema.
-The first user message is the stable part of a prompt, so a cache breakpoint is set at its end.
+A prompt whose case and task are two messages begins with what is only ever added to. That part is sent as a block for each of its
+headings, with a cache breakpoint at the last: in the next round the API finds the blocks that were there before. Other prompts (of
+judges, of whoever sums up) have nothing at the beginning that is long and sent again, and writing a cache costs a quarter more.
 """
 
 from __future__ import annotations
@@ -20,6 +22,16 @@ from maci.llm.reasoning import Reasoning
 _VERSION = "2023-06-01"
 _LEAST = 1024
 """The smallest number of tokens for thinking that the API takes."""
+_HEADING = re.compile(r"(?=\n\n# )")
+_CACHED_FROM = (
+    ("opus", (4, 5), 4096),
+    ("haiku", (4, 5), 4096),
+    ("sonnet", (4, 6), 2048),
+    ("haiku", (0, 0), 2048),
+)
+"""Model, from which version on, and the fewest tokens that it caches; others 1,024."""
+_CHARACTERS = 4
+"""Of a token, about."""
 
 
 class Anthropic(Api):
@@ -52,9 +64,10 @@ class Anthropic(Api):
         messages: list[dict[str, Any]] = [
             {"role": message.role, "content": [{"type": "text", "text": message.content}]} for message in said
         ]
-        first = next((message for message in messages if message["role"] == "user"), None)
-        if first is not None and "cache" not in self._without:
-            first["content"][-1]["cache_control"] = {"type": "ephemeral"}
+        divided = [message.role for message in said[:2]] == ["user", "user"]
+        if divided and "cache" not in self._without and self._long(len(system) + len(said[0].content)):
+            blocks = [{"type": "text", "text": part} for part in _HEADING.split(said[0].content) if part]
+            messages[0]["content"] = [*blocks[:-1], {**blocks[-1], "cache_control": {"type": "ephemeral"}}]
         body: dict[str, Any] = {
             **self.options,
             "model": self.model,
@@ -78,6 +91,13 @@ class Anthropic(Api):
                 body["tools"] = [{"name": name, "description": "Give the answer.", "input_schema": schema}]
                 body["tool_choice"] = {"type": "tool", "name": name, "disable_parallel_tool_use": True}
         return body
+
+    def _long(self, characters: int) -> bool:
+        """Whether so much text is as long as what this model caches at least."""
+        least = next(
+            (n for name, since, n in _CACHED_FROM if name in self.model and self._traits.version >= since), 1024
+        )
+        return characters >= _CHARACTERS * least
 
     def _takes(self, parameter: str, request: Request) -> bool:
         if not super()._takes(parameter, request):

@@ -14,9 +14,11 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic_core import from_json, to_json
+
 from maci.errors import MissingExtra, Unreachable
 from maci.llm.keys import Key, find_key, host_of
-from maci.llm.providers._api import Answered
+from maci.llm.providers._api import HttpAnswer
 from maci.llm.providers._errors import Peer, interrupted, lost
 from maci.llm.providers.openai import OpenAI
 
@@ -47,7 +49,7 @@ class LiteLLM(OpenAI):
         self._key, self._base_url = key, base_url
         return Peer(name=f"litellm/{self.model}", host=host, base_url=base_url or "", key=known, key_help=step), ""
 
-    async def _post(self, body: dict[str, Any], most: int) -> Answered:
+    async def _post(self, body: dict[str, Any], most: int) -> HttpAnswer:
         litellm: Any = _loaded.get("litellm") or await asyncio.to_thread(_load)
         if self._key is not None:
             body["api_key"] = self._key.reveal()
@@ -57,11 +59,11 @@ class LiteLLM(OpenAI):
             reply = await litellm.acompletion(
                 **body, num_retries=0, max_retries=0, drop_params=True, timeout=self._http.total, caching=False
             )
-            return Answered(200, {}, _plain(reply))
         except Exception as error:
             return self._complaint(error)
+        return _bounded(_plain(reply), min(most, self._http.largest))
 
-    def _complaint(self, error: Exception) -> Answered:
+    def _complaint(self, error: Exception) -> HttpAnswer:
         """An error of litellm's as the answer it was, where it was one.
 
         It makes a 500 of a broken connection, which may have cost something, and of none at all, which has not: only an answer
@@ -80,7 +82,7 @@ class LiteLLM(OpenAI):
             raise lost(self._peer, TimeoutError(), self._http.total) from None
         if not isinstance(status, int) or status < 300 or (status >= 429 and not answers):
             raise interrupted(self._peer, f"{name}: {error}") from None
-        return Answered(status, headers, {"error": {"message": str(error), "code": _CODES.get(name, "")}})
+        return HttpAnswer(status, headers, {"error": {"message": str(error), "code": _CODES.get(name, "")}})
 
     async def models(self) -> tuple[str, ...]:
         """None: this package knows of models, not of what a server serves."""
@@ -121,6 +123,15 @@ def _plain(reply: Any) -> dict[str, Any]:
         message = choice.get("message") or {}
         message.setdefault("refusal", (message.get("provider_specific_fields") or {}).get("refusal"))
     return plain
+
+
+def _bounded(body: dict[str, Any], most: int) -> HttpAnswer:
+    """A reply of at most so many bytes, as :class:`Http` has it: of a longer one the beginning, and its count, which is here too."""
+    raw = to_json(body, fallback=str)
+    if len(raw) <= most:
+        return HttpAnswer(200, {}, body)
+    start = from_json(raw[:most].decode("utf-8", "ignore"), allow_partial="trailing-strings")
+    return HttpAnswer(200, {}, {**start, "usage": body.get("usage")}, cut=True)
 
 
 def _causes(error: BaseException | None) -> Iterator[Any]:

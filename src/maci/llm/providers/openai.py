@@ -1,7 +1,8 @@
 """The OpenAI-compatible API (chat completions): OpenAI, OpenRouter, vLLM, Ollama, LM Studio, llama.cpp and many more.
 
 A schema goes into ``response_format`` in strict mode; a server that does not take that is asked for the schema without strict mode,
-then for any JSON object, then for text. :class:`Azure` is the same with the address and rules of Azure OpenAI.
+then for any JSON object, then for text. :class:`Responses` is the newer API of the same servers, :class:`Azure` the same with the
+address and rules of Azure OpenAI.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class OpenAI(Api):
             **self.options,
             "model": self.model,
             "messages": _messages(request),
-            # servers of one's own may take the new name for nothing and write without end
+            # other people's servers may take the new name for nothing and write without end
             "max_completion_tokens" if official != ("limit" in without) else "max_tokens": request.max_tokens,
         }
         if request.reasoning is not None and self._takes("reasoning", request):
@@ -63,17 +64,19 @@ class OpenAI(Api):
             body["seed"] = request.seed
         if request.top_logprobs > 0 and self._takes("logprobs", request):
             body["logprobs"], body["top_logprobs"] = True, min(request.top_logprobs, 20)
-        way = self._WAYS[self._way]
-        if request.schema is not None and way != "text":
-            if way == "object":
-                body["response_format"] = {"type": "json_object"}
-            else:
-                schema = self._as(way, request.schema, partial(strict, official=official))
-                form: dict[str, Any] = {"name": request.schema.name, "schema": schema}
-                if way == "strict":
-                    form["strict"] = True
-                body["response_format"] = {"type": "json_schema", "json_schema": form}
+        if (form := self._form(request)) is not None:
+            body["response_format"] = {"type": "json_schema", "json_schema": form} if form else {"type": "json_object"}
         return body
+
+    def _form(self, request: Request) -> dict[str, Any] | None:
+        """The schema to ask for, ``{}`` for any JSON object, ``None`` for text."""
+        way = self._WAYS[self._way]
+        if request.schema is None or way == "text":
+            return None
+        if way == "object":
+            return {}
+        schema = self._as(way, request.schema, partial(strict, official=self.origin == "api.openai.com"))
+        return {"name": request.schema.name, "schema": schema, **({"strict": True} if way == "strict" else {})}
 
     def _takes(self, parameter: str, request: Request) -> bool:
         if parameter == "reasoning" and self.origin == "api.openai.com" and not self._traits.thinks:
@@ -163,6 +166,95 @@ def _tokens(given: Any) -> tuple[Token, ...] | None:
         )
         for row in rows
     )
+
+
+_RESPONSES_ONLY = re.compile(r"(?:o\d|gpt-\d[\d.]*)-pro\b|codex|deep-research|computer-use")
+
+
+class Responses(OpenAI):
+    """The Responses API of the same services (``api: responses``). Some models have no other: see :meth:`needed`.
+
+    Nothing is kept at the service (``store: false``): a debate sends the whole conversation each time.
+    """
+
+    API = "openai-responses"
+    _PATH = "/responses"
+    _SCHEMA = re.compile(rf"{OpenAI._SCHEMA.pattern}|text\.format")
+    _OPTIONAL: ClassVar[Mapping[str, re.Pattern[str]]] = {
+        "temperature": re.compile(r"temperature"),
+        "logprobs": re.compile(r"logprobs"),
+        "reasoning": re.compile(r"reasoning"),
+    }
+    _OWN = frozenset(
+        {"model", "input", "instructions", "max_output_tokens", "store", "include", "stream", "background", "tools"}
+        | {"conversation", "previous_response_id", "prompt"}
+    )
+
+    @staticmethod
+    def needed(model: str) -> bool:
+        """Whether OpenAI serves a model through this API alone, as far as its name tells.
+
+        >>> Responses.needed("gpt-5.2-pro"), Responses.needed("o3-pro-2025-06-10"), Responses.needed("gpt-5.2")
+        (True, True, False)
+        """
+        return _RESPONSES_ONLY.search(model) is not None
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            **self.options,
+            "model": self.model,
+            "input": _messages(request),
+            "max_output_tokens": request.max_tokens,
+            "store": False,
+        }
+        level = request.reasoning
+        if level is not None and self._takes("reasoning", request) and (words := self._thinking(level)):
+            effort = words.get("reasoning_effort", level)
+            body["reasoning"] = {**(self.options.get("reasoning") or {}), "effort": effort}
+        if request.temperature is not None and self._takes("temperature", request):
+            body["temperature"] = request.temperature
+        if request.top_logprobs > 0 and self._takes("logprobs", request):
+            body |= {"include": ["message.output_text.logprobs"], "top_logprobs": min(request.top_logprobs, 20)}
+        if (form := self._form(request)) is not None:
+            kind = {"type": "json_schema", **form} if form else {"type": "json_object"}
+            body["text"] = {**(self.options.get("text") or {}), "format": kind}
+        return body
+
+    def _most_bytes(self, request: Request) -> int:
+        """The schema comes back with the reply, written with blanks."""
+        return super()._most_bytes(request) + (0 if request.schema is None else 12 * len(request.schema.text))
+
+    def _read(self, request: Request, answer: dict[str, Any]) -> Reply:
+        status, reason = answer.get("status"), (answer.get("incomplete_details") or {}).get("reason")
+        if status not in ("completed", "incomplete", None):
+            raise ValueError(f"status is {status}")
+        if reason == "content_filter":
+            raise refused(self._peer, "content_filter")
+        parts, thoughts = list[dict[str, Any]](), list[dict[str, Any]]()
+        for item in answer["output"]:
+            if item["type"] == "message":
+                parts += item.get("content") or ()
+            elif item["type"] == "reasoning":
+                thoughts += [*(item.get("summary") or ()), *(item.get("content") or ())]
+        if said := [part for part in parts if part["type"] == "refusal"]:
+            raise refused(self._peer, str(said[0].get("refusal")))
+        counted, written = answer.get("usage") or {}, [part for part in parts if part["type"] == "output_text"]
+        tokens = [row for part in written for row in part.get("logprobs") or ()]
+        return Reply(
+            text="".join(part["text"] for part in written),
+            usage=self._usage(
+                request,
+                counted.get("input_tokens"),
+                (counted.get("input_tokens_details") or {}).get("cached_tokens"),
+                counted.get("output_tokens"),
+                counted.get("total_tokens"),
+                (counted.get("output_tokens_details") or {}).get("reasoning_tokens"),
+            ),
+            thinking="\n".join(part["text"] for part in thoughts if isinstance(part.get("text"), str)),
+            truncated=status == "incomplete",
+            model=str(answer.get("model") or ""),
+            logprobs=_tokens({"content": tokens}) if request.top_logprobs > 0 else None,
+        )
 
 
 _VERSION = "2024-10-21"

@@ -19,6 +19,8 @@ from maci.story.words import figure, plural, round_name
 
 _WIDTH, _HEIGHT = 360.0, 276.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 350.0, 24.0, 240.0
+_BESIDE = 70.0
+"""What the words of τ_Q need at the right of its line; else they stand at the left."""
 
 
 def scatter(
@@ -49,6 +51,7 @@ def scatter(
         data_right=_RIGHT,
         data_top=_TOP,
         data_bottom=_BOTTOM,
+        data_beside=_BESIDE,
     )
     return join(drawn, el("p", "", class_="flips small-print", role="status"))
 
@@ -113,13 +116,14 @@ def _line(name: str, words: str, value: float, place: tuple[float, float, float,
     """A threshold: a line to drag, its value beside it."""
     upright = name == "tau_q"
     ends = dict(zip(("x1", "y1", "x2", "y2"), place, strict=True))
-    at_x, at_y = (place[0] + 4, _TOP + 10) if upright else (_LEFT + 4, place[1] - 5)
+    at_x, at_y = (place[0] + 4, _BOTTOM - 6) if upright else (_LEFT + 4, place[1] - 5)
+    over = upright and at_x > _RIGHT - _BESIDE
     said = f"{words} {figure(value, 2)}"
     return el(
         "g",
         el("line", **ends, class_="tau-line"),
         el("line", el("title", f"{said}: drag it"), **ends, class_="tau-grip"),
-        el("text", said, x=at_x, y=at_y, class_="tau"),
+        el("text", said, x=at_x - 8 if over else at_x, y=at_y, class_="tau", text_anchor="end" if over else "start"),
         data_dial=name,
         tabindex=0,
         role="slider",
@@ -166,6 +170,7 @@ def instrument(story: Story, form: str = "") -> Markup | None:
     return join(*(_round(r, story.rounds[r.number - 1], form, shown=r is newest) for r in set_))
 
 
+_PASSES = "An argument is admitted if its evidence fits the case and the judges grade it well: the shaded corner."
 _SHOWN = 8
 """Rounds whose dials are on the page."""
 
@@ -184,7 +189,7 @@ def _round(now: Round, before: Round, form: str, *, shown: bool) -> Markup:
     return el(
         "div",
         el("h3", f"Gate, {name}"),
-        (gate and join(gate, early))
+        (gate and join(el("p", _PASSES, class_="small-print"), gate, early))
         or el(
             "p",
             f"τ_Q {figure(dials.tau_q, 2)}, τ_CRIT {figure(dials.tau_crit, 2)}: nothing is graded yet.",

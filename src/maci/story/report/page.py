@@ -10,24 +10,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
-from maci.render.markdown import escape, table
 from maci.render.markup import Markup, document, el, grid, percent, typeset
 from maci.render.strips import bar
+from maci.render.text import escape, table
 from maci.story.model import Statement
 from maci.story.outline import Outline, against, best, outline
 from maci.story.recommendation import TEMPLATE, cited, recommendation
-from maci.story.report.rounds import charts, found_words, round_by_round, summary_table
+from maci.story.report.rounds import charts, round_by_round, summary_table
 from maci.story.report.sources import Provenance, audit, evidence, facts, plan
 from maci.story.report.verdict import answered, asked, details
 from maci.story.story import Story
 from maci.story.words import (
     besides,
     cost,
+    found_words,
     leads,
     plural,
     shown,
     stop_of,
     stopped,
+    unclear,
 )
 
 
@@ -96,6 +98,7 @@ def _row(entry: Entry) -> list[str]:
             f"{story.spent.tokens:,}",
         ]
     answer = "withheld" if result.abstained is not None else result.answer or "no answer"
+    answer = f"no clear answer: {near}" if (near := unclear(result)) else answer
     return [
         story.title,
         answer,
@@ -178,7 +181,9 @@ def to_markdown(story: Story, source: Provenance | None = None) -> str:
     if result is not None:
         spent = f"{plural(result.rounds, 'round')}, {cost(result, priced=source.priced)}"
         parts.append(f"{escape(stopped(story))} (`{result.stop_reason}`) {spent}.")
-    parts += _listed("Found out on the way", [found_words(story, item) for item in story.acquired])
+    parts += _listed(
+        "Found out on the way", [found_words(story.asked.get(item.item, item.item), item) for item in story.acquired]
+    )
     if story.plan is not None and story.plan.items:
         items = [[i.text, i.sort, f"{i.expected_information_gain:.2f}", f"{i.cost:g}"] for i in story.plan.items[:5]]
         parts += ["## What to find out next", table(["question", "kind", "bits", "cost"], items, words=2)]
@@ -194,7 +199,7 @@ def _answer(story: Story, look: Outline, source: Provenance) -> list[str]:
     result = story.result
     if result is None:
         parts = [f"**Not finished**: {escape(source.unfinished or f'it is in round {story.current.number}')}."]
-        parts += [f"Go on with: `{source.resume}`"] if source.resume else []
+        parts += [f"Continue with: `{source.resume}`"] if source.resume else []
         belief = story.closed[-1].mixture if story.closed else {}
     elif result.unfit:
         parts, belief = [f"**Answer withheld**: {escape(look.withheld)}"], {}
@@ -205,6 +210,8 @@ def _answer(story: Story, look: Outline, source: Provenance) -> list[str]:
         kind = "" if story.calibrated else ", not calibrated"
         agreed = f", {look.agreement}" if look.agreement else ""
         parts = [f"**{escape(look.guess)}**, {percent(look.p)}{agreed}: {escape(look.sure)}{kind}."]
+        if look.unclear:
+            parts = [f"**No clear answer**: {escape(look.unclear)}{agreed}{kind}."]
         if look.withheld:
             parts.insert(0, f"**Answer withheld**: {escape(look.withheld)} Best guess:")
         parts += [escape(line) for line, _ in besides(result)]

@@ -13,7 +13,7 @@ from maci.render.strips import coloured, key, sparkline, stack
 from maci.render.style import DIVERGING
 from maci.story.model import SIGNALS, Round
 from maci.story.story import Story
-from maci.story.words import figure, leading, leads, round_name, shown
+from maci.story.words import ALL, figure, leading, leads, round_name, shown
 
 _FATES = {"admitted": "good", "fact": "soft", "rejected": "bad", "opening": "soft", "open": "warn"}
 _SAID = {
@@ -23,8 +23,6 @@ _SAID = {
     "opening": "opening",
     "open": "not judged yet",
 }
-ALL = "all agents"
-"""What the mixture is called on every page."""
 
 
 def tag(fate: str) -> Markup:
@@ -73,9 +71,11 @@ def linked(sentence: str, links: Mapping[str, str], outcomes: Iterable[str] = ()
 
 
 def prose(story: Story) -> Callable[[str], Markup]:
-    """How sentences about a debate are set on its page: arguments and spans that they name are links."""
+    """How sentences about a debate are set on its page: arguments, spans and items of the plan that they name are links."""
     spans = {id: link for id, link in anchors(story).items() if MADE.fullmatch(id)}
-    links = {**spans, **{id: f"a-{id}" for id in story.said}}
+    items = story.plan.items if story.plan is not None else ()
+    plan = {item.id: f"plan-{number}" for number, item in enumerate(items, 1)}
+    links = {**spans, **{id: f"a-{id}" for id in story.said}, **plan}
     outcomes = {*story.opened.case.outcomes.labels, *(label for r in story.rounds for label in r.mixture)}
     return partial(linked, links=links, outcomes=outcomes)
 
@@ -132,6 +132,8 @@ def colours(*stories: Story) -> dict[str, str]:
     if len(scales) == 1 and (labels := scales.pop()) and len(labels) in DIVERGING:
         return {label: f"s{place}" for label, place in zip(labels, DIVERGING[len(labels)], strict=True)}
     mixtures = [r.mixture for story in stories for r in story.closed if r.mixture]
+    if len(stories) > 1:  # what each came to has a colour before what it passed through
+        mixtures = [story.closed[-1].mixture for story in stories if story.closed] + mixtures
     return coloured(mixtures, spaces.pop() if len(spaces) == 1 else ())
 
 
@@ -177,5 +179,5 @@ def signals(story: Story) -> Markup | None:
     for field, name, meaning in SIGNALS:
         values = [r.signal(field) for r in rounds]
         line = sparkline(values, f"{name}, {meaning}", f"sig-{field}", limit=limits.get(field))
-        tiles.append(tile((el("span", name, class_="symbol"), " ", figure(values[-1])), meaning, line))
+        tiles.append(tile((el("span", name, class_="symbol"), " ", figure(values[-1], 2)), meaning, line))
     return el("div", tiles, class_="figures")

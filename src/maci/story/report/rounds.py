@@ -8,7 +8,6 @@ from typing import get_args
 from maci.controller.bandit import ACTIONS
 from maci.controller.decisions import Initialized
 from maci.controller.dials import Measured
-from maci.controller.inputs import Acquired
 from maci.render.markup import Child, Markup, el, grid, join, percent, signed, typeset
 from maci.render.report import Chart, Point, Series
 from maci.render.svg import figure as drawn
@@ -17,7 +16,7 @@ from maci.story.report.parts import beliefs, course, linked, signals
 from maci.story.report.thread import lanes, tools
 from maci.story.report.trajectory import moved
 from maci.story.story import Story
-from maci.story.words import figure, leading, plural, round_name, triage_words, watched
+from maci.story.words import figure, found_words, leading, plural, round_name, triage_words, watched
 
 
 def charts(story: Story) -> Markup | None:
@@ -33,9 +32,9 @@ def charts(story: Story) -> Markup | None:
         series=tuple(
             Series(name=name, points=tuple(Point(x=r.number, y=getattr(r.dials, field)) for r in played))
             for field, name in (
-                ("cl", "CL contentiousness"),
-                ("tau_q", "τ_Q evidence gate"),
-                ("tau_crit", "τ_CRIT argument gate"),
+                ("cl", "CL"),
+                ("tau_q", "τ_Q"),
+                ("tau_crit", "τ_CRIT"),
             )
         ),
     )
@@ -129,9 +128,9 @@ def stepper() -> Markup:
     """A slider through the rounds; it shows itself where scripts run."""
     return el(
         "div",
-        el("button", "‹ Back", type="button"),
+        el("button", "‹ Previous", type="button"),
         el("input", type="range", min=0, max=0, value=0, aria_label="Round"),
-        el("button", "On ›", type="button"),
+        el("button", "Next ›", type="button"),
         el("output", "step through the rounds"),
         el("button", "All", type="button", title="Open or close all rounds"),
         class_="stepper",
@@ -145,7 +144,7 @@ def round_box(story: Story, now: Round, before: Round | None, *, unfolded: bool 
     parts: list[Child] = []
     if now.number and now.closed:
         parts += [f"{len(now.admitted)} of {plural(len(now.said), 'argument')} admitted", " · "]
-    parts += [el("bdi", top[0][0]), f" {percent(top[0][1])} · "] if top else []
+    parts += [el("bdi", top[0][0]), f", {percent(top[0][1])} · "] if top else []
     parts.append(f"disagreement {figure(now.signal('d'), 2)}" if now.closed else "not finished")
     name = round_name(now.number).capitalize()
     hands = [h for h in story.hands if h.round == now.number]
@@ -174,19 +173,13 @@ def round_box(story: Story, now: Round, before: Round | None, *, unfolded: bool 
     )
 
 
-def found_words(story: Story, item: Acquired) -> str:
-    """A question and what came back."""
-    said = item.text if item.verdict == "told" else item.verdict.replace("_", " ")
-    return f"{story.asked.get(item.item, item.item)} — {said}" + "".join(f" ({remark})" for remark in item.remarks)
-
-
 def _found_out(story: Story, now: Round) -> Markup | None:
     """What was asked before this round, what came back, and what it brought."""
     asked = [item for item in story.acquired if item.round == now.number - 1] if now.number else []
     gains = [g for g in story.gained if g.round == now.number]
     if not asked and not gains:
         return None
-    lines = [found_words(story, item) for item in asked]
+    lines = [found_words(story.asked.get(item.item, item.item), item) for item in asked]
     lines += [
         f"This brought {signed(g.realised, 2)} bits; {g.predicted:.2f} were expected of an answer." for g in gains
     ]

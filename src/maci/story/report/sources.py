@@ -89,9 +89,13 @@ def _prompts(story: Story) -> Markup | None:
     )
 
 
+def _value(value: object) -> str:
+    return "not set" if value is None else str(value)
+
+
 def _settings(story: Story) -> Markup:
     rows = [
-        (p.key, p.symbol, str(p.value), "" if p.value == p.default else str(p.default), p.meaning)
+        (p.key, p.symbol, _value(p.value), "" if p.value == p.default else _value(p.default), linked(p.meaning, {}))
         for p in parameters(story.opened.config)
     ]
     changed = sum(bool(row[3]) for row in rows)
@@ -191,7 +195,7 @@ def plan(story: Story) -> Markup | None:
     )
     return join(
         el("p", bits),
-        grid("Plan", head, map(_row, found.items), words=words, kind="plan"),
+        grid("Plan", head, (_row(n, item) for n, item in enumerate(found.items, 1)), words=words, kind="plan"),
         guess if any(item.assumed for item in found.items) else None,
     )
 
@@ -199,7 +203,7 @@ def plan(story: Story) -> Markup | None:
 _FIGURES = ("question", "bits", "added", "cost", "value")
 
 
-def _row(item: Item) -> Markup:
+def _row(number: int, item: Item) -> Markup:
     figures = [f"{item.expected_information_gain:.2f}", f"{item.added_gain:.2f}", f"{item.cost:g}"]
     figures += [] if item.value is None else [f"{item.value:.3g}".replace("-", "−")]
     return el(
@@ -209,6 +213,7 @@ def _row(item: Item) -> Markup:
         (el("td", figure, data_l=name) for name, figure in zip(_FIGURES[1:], figures, strict=False)),
         el("td", names(item.separates, " / "), class_="words", data_l="separates"),
         el("td", el("ul", map(_shift, item.shifts[:4])), class_="words"),
+        id=f"plan-{number}",
     )
 
 
@@ -231,7 +236,7 @@ class Provenance:
     unfinished: str = ""
     """Where the record ends, if not with a result."""
     resume: str = ""
-    """The command that goes on with it."""
+    """The command that continues it."""
     priced: bool = True
     """Whether the price of every model is known."""
 

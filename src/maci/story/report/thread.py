@@ -19,10 +19,10 @@ from maci.story.words import figure, leading, plural, rejection_words
 def initials(name: str) -> str:
     """Two letters for a badge.
 
-    >>> initials("Safety officer"), initials("Ana (releases)"), initials("openai/gpt-4o#2"), initials("流")
-    ('SO', 'AR', 'OG', '流')
+    >>> initials("Safety officer"), initials("Tenant's adviser"), initials("openai/gpt-4o#2"), initials("流")
+    ('SO', 'TA', 'OG', '流')
     """
-    words = [word for word in "".join(c if c.isalnum() else " " for c in name).split() if word]
+    words = "".join(c if c.isalnum() else "" if c in "'’" else " " for c in name).split()
     if len(words) > 1:
         return (words[0][0] + words[1][0]).upper()
     return words[0][:2].capitalize() if words else "?"
@@ -47,7 +47,12 @@ def lanes(story: Story, now: Round) -> Markup | None:
         belief = now.beliefs.get(agent)
         top = leading(belief, 1) if belief else []
         lead = (
-            el("span", " leads with ", dot(hues, top[0][0]), el("bdi", top[0][0]), f" {percent(top[0][1])}")
+            el(
+                "span",
+                " leads with ",
+                el("bdi", dot(hues, top[0][0]), top[0][0], class_="named"),
+                f", {percent(top[0][1])}",
+            )
             if top
             else None
         )
@@ -79,7 +84,7 @@ def card(item: Statement, story: Story, links: Mapping[str, str], hues: Mapping[
             el("bdi", said.outcome),
             class_="side",
         )
-    head = el("p", el("a", item.id, href=f"#a-{item.id}", class_="mono"), " ", side, " ", tag(item.fate), class_="head")
+    head = el("p", el("a", item.id, href=f"#a-{item.id}", class_="mono"), " ", tag(item.fate), " ", side, class_="head")
     known = story.said
     to = [id for id in (item.admission.answers if item.admission is not None else said.answers) if id in known]
     reply = (
@@ -118,6 +123,7 @@ def card(item: Statement, story: Story, links: Mapping[str, str], hues: Mapping[
         data_outcome=said.outcome,
         data_fate=item.fate,
         data_answers=" ".join(to) or None,
+        data_hue=f"a{story.agents.index(item.agent) % AGENTS}" if to else None,
     )
 
 
@@ -154,11 +160,15 @@ def _chip(cited: Cited, story: Story, links: Mapping[str, str]) -> Markup:
 
 
 def cited_name(story: Story, id: str) -> str:
-    """What a piece of evidence is called: the id its author gave it, else its source."""
+    """What a piece of evidence is called: the id its author gave it, else its source, with a number where the source has several."""
     span = story.spans[id]
     if not MADE.fullmatch(id):
         return id
-    return shorten(span.source, 36, placeholder=" …") if span.source else anchors(story)[id]
+    if not span.source:
+        return anchors(story)[id]
+    alike = [other for other, known in story.spans.items() if known.source == span.source]
+    number = f"\N{NO-BREAK SPACE}{alike.index(id) + 1}" if len(alike) > 1 else ""
+    return shorten(span.source, 36, placeholder=" …") + number
 
 
 def _scores(scores: tuple[Judged, ...]) -> Markup:

@@ -1,28 +1,33 @@
 """How beliefs moved: one chart of rounds against probability, and the paper's signal evolution as a table.
 
-Places along the x axis are shares of the width, so the chart fills its card and its words keep their size.
+Rounds lie along an area that takes three quarters of the card; the style sheet widens it where there is no room for labels beside it.
+Places in it are shares of its width, so the chart fills its card and its words keep their size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from textwrap import wrap
 
 from maci.controller.acquiring import USED
 from maci.controller.dials import Measured
 from maci.render.markup import Child, Markup, el, grid, join, percent
 from maci.render.strips import key
 from maci.render.style import AGENTS
-from maci.render.svg import Scale, scale, short, spread
+from maci.render.svg import scale, short, spread
 from maci.story.model import Belief, Round
 from maci.story.outline import camps
-from maci.story.report.parts import ALL, colours
+from maci.story.report.parts import colours
 from maci.story.story import Story
-from maci.story.words import figure, leading, round_name
+from maci.story.words import ALL, figure, leading, round_name
 
 _TOP, _BOTTOM, _HEIGHT = 26.0, 262.0, 300
-_LEFT, _RIGHT = 10.0, 76.0
-"""Percent of the width between which rounds lie; direct labels stand at the right of them."""
+_BARS = "Bars: one standard deviation to both sides. "
+_AXIS, _LONG_AXIS = 44, 112
+"""Pixels for the words of the axis: percentages, or the names of a scale's steps."""
+_LINE, _LETTERS = 14, 19
+"""Pixels of a line of a direct label, and its letters; longer labels have several lines."""
 
 
 def trajectory(story: Story) -> Markup | None:
@@ -45,14 +50,16 @@ def trajectory(story: Story) -> Markup | None:
         for n in ticks
         if n % every == 0 or n == ticks[-1]
     ]
-    drawn = _scaled(story, rounds, last) if story.scale else _shares(story, rounds, last)
+    signs = _markers(story, rounds, last)
+    axis, drawn = _scaled(story, rounds, last) if story.scale else _shares(story, rounds, last)
+    long = max(map(len, story.scale), default=0) > 5
     opens = [
         el(
             "a",
             el(
                 "rect",
                 el("title", f"Show {round_name(n)}"),
-                x=f"{_x(n, last) - 2:.2f}%",
+                x=f"{100 * n / last - 2:.2f}%",
                 y=0,
                 width="4%",
                 height=_HEIGHT,
@@ -63,69 +70,68 @@ def trajectory(story: Story) -> Markup | None:
         )
         for n in ticks
     ]
-    svg = el(
+    area = el(
         "svg",
+        [_rule(y, "grid") for _, y, _ in axis],
         marks,
         drawn,
-        _markers(story, rounds, last),
+        signs,
         opens,
+        x=_LONG_AXIS if long else _AXIS,
+        width="75%",
+        height=_HEIGHT,
+        role="presentation",
+        class_="area long" if long else "area",
+    )
+    svg = el(
+        "svg",
+        [el("text", words, x=0, y=y + 4, class_=f"tick {hue}".rstrip()) for words, y, hue in axis],
+        area,
         width="100%",
         height=_HEIGHT,
         role="group",
         aria_label=_told(story, rounds),
         class_="trajectory",
     )
-    about = "Thick: all agents together. Thin: each agent. ◆ something was found out · ■ dials set by hand · ○ an agent changed sides."
     return el(
         "figure",
         el("figcaption", "Mean position, round by round" if story.scale else "Probability, round by round"),
         svg,
         None if story.scale else key(colours(story)),
-        el("p", about),
+        el(
+            "p",
+            "Thick: all agents together. Thin: each agent. ",
+            _BARS if story.scale else None,
+            " · ".join(_legend(signs)),
+        ),
         class_="wide plot",
     )
 
 
-def _x(number: int, last: int) -> float:
-    return _LEFT + (number / last) * (_RIGHT - _LEFT)
-
-
 def _at(number: int, last: int) -> str:
-    return f"{_x(number, last):.2f}%"
+    return f"{100 * number / last:.2f}%"
+
+
+def _rule(y: float, kind: str) -> Markup:
+    return el("line", x1="0%", y1=y, x2="100%", y2=y, class_=kind)
 
 
 def _line(points: Sequence[tuple[int, float]], last: int, kind: str, about: str) -> list[Markup]:
     """A line through points, as straight pieces; a single point is a dot."""
-    pieces = [
-        el(
-            "line",
-            el("title", about),
-            x1=_at(a, last),
-            y1=round(ya, 1),
-            x2=_at(b, last),
-            y2=round(yb, 1),
-            class_=f"line {kind}",
-        )
-        for (a, ya), (b, yb) in pairwise(points)
-    ]
-    if len(points) == 1:
-        pieces.append(
-            el(
-                "circle",
-                el("title", about),
-                cx=_at(points[0][0], last),
-                cy=round(points[0][1], 1),
-                r=4,
-                class_=f"mark {kind}",
-            )
-        )
-    return pieces
+    at = [(_at(number, last), round(y, 1)) for number, y in points]
+    pieces = [el("line", x1=a, y1=ya, x2=b, y2=yb, class_=f"line {kind}") for (a, ya), (b, yb) in pairwise(at)]
+    pieces += [el("circle", cx=x, cy=y, r=4, class_=f"mark {kind}") for x, y in at[:1] if len(at) == 1]
+    return [el("g", el("title", about), pieces)]
 
 
-def _shares(story: Story, rounds: Sequence[Round], last: int) -> list[Child]:
+_Axis = list[tuple[str, float, str]]
+"""Words, where they stand, and the colour they have."""
+
+
+def _shares(story: Story, rounds: Sequence[Round], last: int) -> tuple[_Axis, list[Child]]:
     hues, y = colours(story), scale(0, 1, _BOTTOM, _TOP)
-    marks = _axis({p: percent(p) for p in (0.0, 0.25, 0.5, 0.75, 1.0)}, y)
-    ends = []
+    axis = [(percent(p), round(y(p), 1), "") for p in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    marks, ends = list[Child](), list[tuple[str, str, float]]()
     for label, hue in hues.items():
         for agent in story.agents:
             own = [(r.number, y(r.beliefs[agent].get(label, 0.0))) for r in rounds if agent in r.beliefs]
@@ -133,39 +139,37 @@ def _shares(story: Story, rounds: Sequence[Round], last: int) -> list[Child]:
         marks += _line(
             [(r.number, y(r.mixture.get(label, 0.0))) for r in rounds], last, f"thick {hue}", f"{ALL}: {label}"
         )
-        ends.append((label, hue, rounds[-1].mixture.get(label, 0.0)))
-    places = spread([y(p) + 4 for _, _, p in ends], 15, _TOP, _BOTTOM)
-    for (label, hue, p), place in zip(ends, places, strict=True):
-        words = f"{percent(p)} {short(label, 26)}"
-        marks.append(
-            el("text", el("title", label), words, x=f"{_RIGHT + 1.2}%", y=round(place, 1), class_=f"end {hue}")
-        )
-    return marks
+        p = rounds[-1].mixture.get(label, 0.0)
+        ends.append((f"{percent(p)} {label}", hue, y(p)))
+    return axis, [*marks, *_ends(ends)]
 
 
-def _axis(ticks: Mapping[float, str], y: Scale) -> list[Child]:
-    marks: list[Child] = []
-    for value, words in ticks.items():
-        place = round(y(value), 1)
-        marks.append(el("line", x1=f"{_LEFT}%", y1=place, x2=f"{_RIGHT}%", y2=place, class_="grid"))
-        marks.append(el("text", words, x=0, y=place + 4, class_="tick"))
-    return marks
+def _ends(ends: Sequence[tuple[str, str, float]]) -> list[Child]:
+    """Direct labels at the right, none cut: a long one has several lines, and none covers another."""
+    lines = []
+    for words, hue, y in ends:
+        parts = wrap(words, _LETTERS, max_lines=3, placeholder=" …")
+        lines += [(part, hue, y + 4, words) for part in parts]
+    places = spread([y for _, _, y, _ in lines], _LINE, _TOP, _BOTTOM + 4)
+    return [
+        el("text", el("title", words), part, x="100%", dx=9, y=round(place, 1), class_=f"end {hue}")
+        for (part, hue, _, words), place in zip(lines, places, strict=True)
+    ]
 
 
-def _scaled(story: Story, rounds: Sequence[Round], last: int) -> list[Child]:
+def _scaled(story: Story, rounds: Sequence[Round], last: int) -> tuple[_Axis, list[Child]]:
     """Means on the scale's own axis; a bar at each round is one standard deviation to both sides."""
     space = story.opened.case.outcomes
     positions = dict(zip(space.labels, space.positions or range(len(space.labels)), strict=True))
     y = scale(min(positions.values()), max(positions.values()), _BOTTOM, _TOP)
-    marks = _axis({at: short(label, 9) for label, at in positions.items()}, y)
-    ends: list[tuple[str, str, float]] = []
+    hues = colours(story)
+    axis = [(short(label, 16), round(y(at), 1), hues.get(label, "")) for label, at in positions.items()]
+    marks, ends = list[Child](), list[tuple[str, str, float]]()
     for number, agent in enumerate(story.agents):
         own = [(r.number, y(_mean(r.beliefs[agent], positions)[0])) for r in rounds if agent in r.beliefs]
         marks += _line(own, last, f"thin a{number % AGENTS}", f"{agent}, mean")
         if own:
-            ends.append((agent, f"a{number % AGENTS}", own[-1][1] + 4))
-    for (agent, hue, _), place in zip(ends, spread([at for _, _, at in ends], 15, _TOP, _BOTTOM), strict=True):
-        marks.append(el("text", short(agent, 24), x=f"{_RIGHT + 1.2}%", y=round(place, 1), class_=f"end {hue}"))
+            ends.append((agent, f"a{number % AGENTS}", own[-1][1]))
     for r in rounds:
         mean, sd = _mean(r.mixture, positions)
         low, high = (max(_TOP, min(_BOTTOM, y(v))) for v in (mean - sd, mean + sd))
@@ -181,8 +185,10 @@ def _scaled(story: Story, rounds: Sequence[Round], last: int) -> list[Child]:
                 class_="spread",
             )
         )
-    marks += _line([(r.number, y(_mean(r.mixture, positions)[0])) for r in rounds], last, "thick home", f"{ALL}, mean")
-    return marks
+    means = [(r.number, y(_mean(r.mixture, positions)[0])) for r in rounds]
+    marks += _line(means, last, "thick home", f"{ALL}, mean")
+    led = figure(_mean(rounds[-1].mixture, positions)[0], 2)
+    return axis, [*marks, *_ends([(f"{ALL}: mean {led}", "home", means[-1][1]), *ends])]
 
 
 def _mean(belief: Belief, positions: Mapping[str, float]) -> tuple[float, float]:
@@ -233,6 +239,17 @@ def _markers(story: Story, rounds: Sequence[Round], last: int) -> list[Child]:
     return marks
 
 
+def _legend(signs: Sequence[Child]) -> list[str]:
+    """What the signs mean that are on the chart."""
+    drawn = "".join(map(str, signs))
+    means = {
+        "sign found": "◆ something was found out",
+        "sign hand": "■ dials set by hand",
+        "ring": "○ an agent changed sides",
+    }
+    return [words for kind, words in means.items() if f'class="{kind}' in drawn]
+
+
 def _told(story: Story, rounds: Sequence[Round]) -> str:
     """The chart in words."""
     first, last = (leading(r.mixture, 1) for r in (rounds[0], rounds[-1]))
@@ -274,7 +291,7 @@ def evolution(story: Story) -> Markup | None:
     )
     return el(
         "details",
-        el("summary", "Signal evolution, as in the paper's tables"),
+        el("summary", "All signals, round by round"),
         grid("Signal evolution", _COLUMNS, rows),
         el("p", what, class_="small-print"),
         class_="box",

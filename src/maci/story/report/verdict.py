@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from maci.controller.decisions import Finished
 from maci.render.markup import Child, Markup, el, join, percent, typeset
@@ -16,7 +16,7 @@ from maci.story.recommendation import TEMPLATE, cited, recommendation
 from maci.story.report.parts import colours, linked, listed, names, prose, tile
 from maci.story.report.sources import Provenance
 from maci.story.story import Story
-from maci.story.words import as_sentence, besides, cost, figure, known_words, leading, leads, plural, stopped
+from maci.story.words import as_sentence, besides, cost, figure, known_words, leading, leads, plural, stopped, unclear
 
 
 def asked(story: Story, *beside: Child) -> Markup:
@@ -42,9 +42,15 @@ def answered(story: Story, source: Provenance | None = None) -> Markup:
         _bar(story, belief) if belief and not (result and result.unfit) else None,
         [el("p", tell(as_sentence(line)), class_=style, dir="auto") for line, style in _besides(result)],
         el("p", tell(look.course), class_="course", dir="auto") if look.course else None,
+        [
+            el("p", "Asked during the debate:"),
+            el("ul", (el("li", tell(line), dir="auto") for line in look.found), class_="found"),
+        ]
+        if look.found
+        else None,
         el("ul", chips, class_="chips", aria_label="Warnings") if chips else None,
         recommended(story, written=True),
-        el("div", (_column(name, lines, tell) for name, lines in columns if lines), class_="three")
+        el("div", (_column(name, lines, tell, colours(story)) for name, lines in columns if lines), class_="three")
         if look.why
         else None,
         class_=f"look tone-{look.tone}",
@@ -63,28 +69,38 @@ def _head(story: Story, look: Outline, source: Provenance) -> Markup:
     result = story.result
     if look.guess is None or look.p is None:
         if look.withheld:
-            return join(el("p", "Answer withheld", class_="answer"), el("p", sentence(look.withheld)))
+            why = look.withheld.replace("add `--force`", "start again with the setting `answer.force = true`")
+            return join(el("p", "Answer withheld", class_="answer"), el("p", sentence(why)))
         if result is not None:
-            return join(
-                el("p", "No answer", class_="answer"), el("p", stopped(story), " It ended before a first answer.")
-            )
+            return join(el("p", "No answer", class_="answer"), el("p", stopped(story)))
         return join(el("p", "No belief yet", class_="answer"), _going(story, source))
     dot = el("span", class_=f"dot {colours(story).get(look.guess, '')}")
     agreed = el("span", look.agreement, class_=f"tag {look.tone}") if look.agreement else None
-    kind = "" if story.calibrated or result is None else ", not calibrated for this task"
-    kind = "calibrated probability" if story.calibrated and result is not None else f"{look.sure}{kind}"
-    sure = el("p", el("b", percent(look.p)), " ", agreed, " ", el("span", kind, class_="soft"), class_="sure")
+    kind = look.sure if result is None else f"{look.sure}; {_raw(story)}"
+    said = el("span", kind, class_="soft")
+    sure = el("p", el("b", percent(look.p)), " ", agreed, " ", said, class_="sure")
     if look.withheld:
         return join(
             el("p", "Answer withheld", class_="answer"),
             el("p", sentence(look.withheld)),
-            el("p", "Best guess: ", dot, el("b", look.guess), ", ", percent(look.p), " ", agreed, dir="auto"),
+            el("p", "Best guess: ", dot, el("b", look.guess), f", {percent(look.p)} ", agreed, " ", said, dir="auto"),
+            _known(story),
+        )
+    if look.unclear:
+        return join(
+            el("p", "No clear answer", class_="answer"),
+            el("p", dot, el("b", look.unclear), " ", agreed, " ", el("span", _raw(story), class_="soft"), dir="auto"),
             _known(story),
         )
     so_far = el("p", f"So far, after {round_name(story)}; it may change", class_="eyebrow") if result is None else None
     going = _going(story, source) if result is None else None
     said = el("div", el("p", dot, el("bdi", look.guess), class_="answer", dir="auto"), sure, class_="said-first")
     return join(so_far, said, _known(story), going)
+
+
+def _raw(story: Story) -> str:
+    """What kind of probability it is, where it is over."""
+    return "calibrated probability" if story.calibrated else "agents' estimate, not calibrated"
 
 
 def recommended(story: Story, *, written: bool) -> Markup | None:
@@ -120,7 +136,7 @@ def _going(story: Story, source: Provenance) -> Markup | None:
     where = el(
         "p", el("b", "Not finished"), ": ", sentence(source.unfinished or f"it is in round {story.current.number}")
     )
-    return join(where, el("p", "Go on with: ", el("code", source.resume)) if source.resume else None)
+    return join(where, el("p", "Continue with: ", el("code", source.resume)) if source.resume else None)
 
 
 def _bar(story: Story, belief: Belief) -> Markup:
@@ -135,8 +151,16 @@ def _bar(story: Story, belief: Belief) -> Markup:
     return whole(marked, drawn, "Probability of each outcome")
 
 
-def _column(title: str, lines: Sequence[str], write: Callable[[str], Markup]) -> Markup:
-    return el("section", el("h2", title), listed(lines, write))
+def _column(title: str, lines: Sequence[str], write: Callable[[str], Markup], hues: Mapping[str, str]) -> Markup:
+    """Sentences under a title; one about an outcome begins with its colour."""
+
+    def told(line: str) -> Markup:
+        about = next((label for label in hues if line.startswith(f"{label} (")), "")
+        if not about:
+            return write(line)
+        return join(el("span", class_=f"dot {hues[about]}"), el("b", el("bdi", about)), write(line.removeprefix(about)))
+
+    return el("section", el("h2", title), listed(lines, told))
 
 
 def _known(story: Story) -> Markup | None:
@@ -145,11 +169,14 @@ def _known(story: Story) -> Markup | None:
     gold = None if result is None else story.gold_among(result.raw)
     if result is None or gold is None:
         return None
+    if unclear(result):
+        return el("p", f"Known answer: {typeset(known_words(story, gold))}.", dir="auto")
     right = gold == result.answer
     if right and not story.exact:
         return el("p", f"Known answer: {typeset(known_words(story, gold))}.", class_="good", dir="auto")
-    verdict = el("span", "This is right." if right else "This is wrong.", class_="good" if right else "bad")
-    return el("p", "Known answer: ", el("bdi", gold), ". ", verdict)
+    if right:
+        return el("p", el("span", "This is right", class_="good"), ": it is the known answer.")
+    return el("p", el("span", "This is wrong", class_="bad"), ": the known answer is ", el("bdi", gold), ".")
 
 
 def sentence(text: str) -> Markup:

@@ -10,7 +10,7 @@ from maci.story import Story
 from maci.story.log import RecordedRequest
 from maci.story.model import ReturnedCall
 from maci.story.words import plural, round_name
-from maci.web.pages.layout import page, tabs, title_of
+from maci.web.pages.layout import headed, page, tabs, title_of
 
 _HEAD = ("call", "round", "tokens", "$", "seconds", "attempts", "remark")
 
@@ -18,13 +18,10 @@ _HEAD = ("call", "round", "tokens", "$", "seconds", "attempts", "remark")
 def calls_page(id: str, story: Story, asked: Sequence[RecordedRequest]) -> str:
     """The page: a summary table to sort, then every request, folded; a search hides what does not fit."""
     case = story.opened.case
-    top = el("h1", "Calls"), el("p", el("bdi", title_of(case.title, case.question))), tabs(id, "calls")
+    top = headed(title_of(case.title, case.question), "Calls"), tabs(id, "calls")
     if not asked:
-        own = (
-            grid("Calls", ("call", "round", "tokens"), map(_own, story.calls), kind="sortable") if story.calls else None
-        )
         why = "No language model was asked anything: these agents and judges answer by themselves, without prompts."
-        return page("Calls", top, el("p", why), own)
+        return page("Calls", top, el("p", why), _turns(story))
     cached, retried = sum(each.request.cached for each in asked), sum(each.request.attempts > 1 for each in asked)
     failed = sum(bool(each.request.error) for each in asked)
     spent = sum(each.usd for each in asked)
@@ -54,6 +51,14 @@ def calls_page(id: str, story: Story, asked: Sequence[RecordedRequest]) -> str:
         el("div", boxes, class_="calls"),
         el("details", el("summary", "All calls in one table"), table, class_="box"),
     )
+
+
+def _turns(story: Story) -> Markup | None:
+    """The turns and scores of agents and judges that are no models."""
+    if not story.calls:
+        return None
+    table = grid("Calls", ("call", "round", "tokens"), map(_own, story.calls), kind="sortable")
+    return el("details", el("summary", f"All {len(story.calls):,} turns and scores"), table, class_="box")
 
 
 def _own(call: ReturnedCall) -> Markup:
@@ -103,16 +108,9 @@ def _box(number: int, each: RecordedRequest, first: dict[str, int]) -> Markup:
         prompt += [join(el("h3", role), el("pre", text, dir="auto")) for role, text in each.messages]
         first[r.prompt] = number
     tag = "bad" if r.error else "soft" if r.cached else "good"
-    state = (
-        "failed"
-        if r.error
-        else "cache hit"
-        if r.cached
-        else "1 attempt"
-        if r.attempts == 1
-        else f"{r.attempts} attempts"
-    )
-    figures = el("span", f" {round_name(each.round)} · {r.tokens:,} tokens · {r.seconds:.2f} s", class_="soft")
+    state = "failed" if r.error else "cache hit" if r.cached else "" if r.attempts == 1 else f"{r.attempts} attempts"
+    cost = f" · {dollars(each.usd)}" if each.usd else ""
+    figures = el("span", f" {round_name(each.round)} · {r.tokens:,} tokens{cost} · {r.seconds:.2f} s", class_="soft")
     copied = el(
         "details",
         el("summary", "As curl"),
@@ -121,7 +119,13 @@ def _box(number: int, each: RecordedRequest, first: dict[str, int]) -> Markup:
     )
     return el(
         "details",
-        el("summary", f"{number}. {each.kind}: {_name(each)}", figures, " ", el("span", state, class_=f"tag {tag}")),
+        el(
+            "summary",
+            f"{number}. {each.kind}: {_name(each)}",
+            figures,
+            " ",
+            el("span", state, class_=f"tag {tag}") if state else None,
+        ),
         el("p", each.facts(), class_="small-print"),
         el("h3", "Reply"),
         el("pre", each.reply, dir="auto")

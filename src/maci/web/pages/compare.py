@@ -11,9 +11,9 @@ from maci.config import parameters
 from maci.render.markup import Child, Markup, el, grid, percent
 from maci.story import Story
 from maci.story.report.parts import colours, key_of, mixtures, tag
-from maci.story.words import figure, rejection_words, round_name, stop_of
+from maci.story.words import figure, rejection_words, round_name, stop_of, unclear
 from maci.web.history import Summary
-from maci.web.pages.layout import count, moment, money, page, standing, title_of, when
+from maci.web.pages.layout import count, moment, money, page, panel_of, standing, title_of, when
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,14 @@ def _pick(name: str, label: str, every: Sequence[Summary], chosen: str) -> Marku
 
 def _called(debate: Summary, *, seconds: bool = False) -> str:
     title = title_of(debate.title, debate.question, 48)
-    return f"{moment(debate.created, seconds=seconds)} · {title} · {debate.panel}"
+    return f"{moment(debate.created, seconds=seconds)} · {title} · {panel_of(debate.panel)}"
 
 
 def _both(a: Side, b: Side, step: int | None) -> Markup:
     names = [el("a", _name(s), href=f"/debates/{quote(s.id)}") for s in (a, b)]
     facts = [(name, x, y) for (name, x), y in zip(_facts(a).items(), _facts(b).values(), strict=True)]
     facts += [
-        (mine.key, str(mine.value), str(theirs.value))
+        (mine.key, _set(mine.value), _set(theirs.value))
         for mine, theirs in zip(parameters(a.story.opened.config), parameters(b.story.opened.config), strict=True)
         if mine.value != theirs.value
     ]
@@ -95,6 +95,11 @@ def _both(a: Side, b: Side, step: int | None) -> Markup:
     )
 
 
+def _set(value: object) -> str:
+    """What a setting is set to."""
+    return "not set" if value is None else str(value)
+
+
 def _facts(side: Side) -> dict[str, Child]:
     """What a debate came to, by the name of each fact."""
     story, result = side.story, side.story.result
@@ -104,6 +109,7 @@ def _facts(side: Side) -> dict[str, Child]:
     given = answer or "–"
     if result and result.abstained is not None:
         given = "withheld" if answer is None else f"withheld (best guess: {answer})"
+    given = f"no clear answer: {near}" if (near := unclear(result)) else given
     return {
         "Answer": given,
         "Probability": percent(None if answer is None else shares.get(answer)),
@@ -112,7 +118,7 @@ def _facts(side: Side) -> dict[str, Child]:
         "Rounds": count(len(story.closed) - 1 if story.closed else 0),
         "Tokens": count(result.tokens if result else story.spent.tokens),
         "Dollars": money(result.usd if result else story.spent.usd),
-        "Panel": story.opened.panel or "–",
+        "Panel": panel_of(story.opened.panel),
         "Profile": story.opened.config.profile,
         "D, disagreement at the end": figure(last.signal("d") if last else None, 2),
         "Q, evidence quality at the end": figure(last.signal("q") if last else None, 2),

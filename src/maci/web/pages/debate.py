@@ -16,7 +16,7 @@ from maci.story.report.rounds import stepper
 from maci.story.report.thread import tools
 from maci.story.report.verdict import asked
 from maci.web.guard import Visit
-from maci.web.pages.layout import hidden, page, tabs, title_of, when
+from maci.web.pages.layout import hidden, page, panel_of, tabs, title_of, when
 from maci.web.pages.parts import panels
 
 
@@ -43,19 +43,12 @@ def debate_page(
     head = el(
         "div",
         asked(story),
-        el(
-            "p",
-            el("span", parts["p-state"], id="p-state"),
-            " ",
-            el("span", _who(story), class_="soft"),
-            class_="standing",
-        ),
-        _label(id, label, visit),
-        tabs(id),
+        el("div", tabs(id), el("span", parts["p-state"], id="p-state"), class_="tabbed"),
         place["p-question"],
         el("div", steering, id="controls", data_state=state),
         class_="head top-of-debate",
     )
+    standing = el("div", el("p", _who(story), class_="soft"), _label(id, label, visit), class_="standing")
     said = el("p", notice, class_="notice", role="status", id="notice") if notice or live else None
     broke = el("p", f"It broke off: {error}", class_="bad-note") if error and state == "broken" else None
     side = el(
@@ -67,7 +60,7 @@ def debate_page(
     )
     columns = el("div", _column(story, events, place), side, class_="columns")
     body = el(
-        "div", head, said, _remark(id, remark), place["p-now"], place["p-verdict"], broke, columns,
+        "div", head, said, _remark(id, remark), place["p-now"], place["p-verdict"], broke, standing, columns,
         el("p", parts["p-said"], id="p-said", class_="unseen", aria_live="polite"),
         id="debate", data_live="yes" if live else None, data_events=f"/debates/{quote(id)}/events", data_last=len(events),
     )  # fmt: skip
@@ -146,7 +139,7 @@ def _remark(id: str, remark: str) -> Markup | None:
 def controls(
     id: str, state: str, visit: Visit, *, elsewhere: bool = False, asking: Item | None = None, answered: bool = True
 ) -> Markup:
-    """What can be done with the debate now; one that came to nothing is first of all started again."""
+    """What can be done with the debate now; one without an answer can be started again."""
     link = f"/debates/{quote(id)}"
 
     def act(action: str, label: str, kind: str | None = None) -> Markup:
@@ -211,7 +204,7 @@ def buttons(item: Item) -> list[tuple[str, str]]:
 
 
 def _who(story: Story) -> Markup:
-    panel = story.opened.panel or "a panel made in Python"
+    panel = panel_of(story.opened.panel) if story.opened.panel else "made in Python"
     return join(f"panel {panel} · {', '.join(story.agents)} · ", when(story.opened.created))
 
 

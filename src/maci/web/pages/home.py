@@ -10,9 +10,11 @@ from maci.story.words import plural
 from maci.web.guard import Visit
 from maci.web.history import Summary
 from maci.web.index import Found
-from maci.web.pages.layout import count, ended_tag, hidden, page, state_tag, stop_words, title_of, when
+from maci.web.pages.layout import count, ended_tag, hidden, page, panel_of, state_tag, stop_words, title_of, when
 
 PER_PAGE = 50
+RESUMED = 10
+"""Debates that broke off with a button each; the others have it on their pages."""
 
 
 _FILTERS = (
@@ -30,22 +32,23 @@ _FILTERS = (
 )
 
 
-def home_page(found: Found, visit: Visit, query: str = "", only: str = "", number: int = 1) -> str:
-    """The first page people see; ``only``: the badge or #tag that debates were filtered by."""
+def home_page(
+    found: Found, visit: Visit, query: str = "", only: str = "", number: int = 1, broken: Found | None = None
+) -> str:
+    """The first page people see; ``only``: the badge or #tag that debates were filtered by, ``broken``: those that can be resumed."""
     head = el(
         "div", el("h1", "Debates"), el("a", "New debate", href="/new", class_="button home"), class_="head between"
     )
     if not found.total and found.unread == 0:
         return page("Debates", head, _welcome(), here="/")
     live = any(item.state in _LIVE for item in found.rows)
-    broken = [item for item in found.rows if item.state == "broken"]
     body = _picks(found.rows) if found.rows else el("p", _NONE)
     return page(
         "Debates",
         head,
         _search(query, only),
         el("p", _how_many(found, query, only), class_="soft", role="status"),
-        _broken(broken, visit) if not query and not only and number == 1 else None,
+        _broken(broken, visit) if broken is not None else None,
         el("div", body, id="debates", data_live="yes" if live else None),
         _pages(found.fits, number, query, only),
         here="/",
@@ -103,11 +106,12 @@ def _welcome() -> Markup:
     )
 
 
-def _broken(items: Sequence[Summary], visit: Visit) -> Markup | None:
+def _broken(found: Found, visit: Visit) -> Markup | None:
+    items = [item for item in found.rows if item.state == "broken"]  # not those under way in another process
     if not items:
         return None
-    rows = []
-    for item in items[:10]:
+    rows, count = [], found.fits - len(found.rows) + len(items)
+    for item in items:
         link = f"/debates/{quote(item.id)}"
         button = el(
             "button",
@@ -117,7 +121,9 @@ def _broken(items: Sequence[Summary], visit: Visit) -> Markup | None:
         )
         form = el("form", hidden(visit), button, method="post", action=f"{link}/resume")
         rows.append(el("li", form, el("a", title_of(item.title, item.question), href=link)))
-    more = f"{len(items)} debates broke off" if len(items) > 1 else "1 debate broke off"
+    if count > len(items):
+        rows.append(el("li", el("a", "All that broke off", href="/?only=broken")))
+    more = f"{count:,} debates broke off" if count > 1 else "1 debate broke off"
     return el(
         "section", el("h2", f"{more}; nothing that was recorded is lost", id="h-broken"), el("ul", rows, class_="plain"),
         class_="card", aria_labelledby="h-broken",
@@ -125,7 +131,7 @@ def _broken(items: Sequence[Summary], visit: Visit) -> Markup | None:
 
 
 def _table(items: Sequence[Summary]) -> Markup:
-    head = ("Debate", "Result", "Answer", "p", "Rounds", "Tokens", "Panel", "Started (UTC)")
+    head = ("Debate", "Result", "Answer", "Probability", "Rounds", "Tokens", "Panel", "Started (UTC)")
     words = ("Result", "Answer", "Panel")
     return grid("Debates", head, map(_row, items), words=words, kind="sortable runs", caption="Debates, newest first")
 
@@ -141,16 +147,22 @@ def _row(item: Summary) -> Markup:
     link = el("a", name, href=f"/debates/{quote(item.id)}", dir="auto")
     below = el("span", title_of(item.title, item.question, 80), class_="i soft", dir="auto") if item.name else None
     so_far = "leads so far: " if item.so_far and item.answer else ""
-    said = "withheld" if item.withheld else f"{so_far}{item.answer or '–'}"
+    said = (
+        "withheld"
+        if item.withheld
+        else f"no clear answer: {item.unclear}"
+        if item.unclear
+        else f"{so_far}{item.answer or '–'}"
+    )
     return el(
         "tr",
         el("th", tick, el("span", link, " ", tags, below, class_="called"), scope="row"),
         el("td", _state(item), more, class_="left state", title=stop_words(item.stop_reason) or None),
-        el("td", said, class_="words soft" if item.withheld or so_far else "words", dir="auto"),
+        el("td", said, class_="words soft" if item.withheld or item.unclear or so_far else "words", dir="auto"),
         el("td", percent(p), data_v="" if p is None else f"{p:.6f}"),
         el("td", count(item.rounds), data_l="rounds", data_v="" if item.rounds is None else item.rounds),
         el("td", count(item.tokens), data_l="tokens", data_v="" if item.tokens is None else item.tokens),
-        el("td", item.panel or "–", class_="left", data_l="panel"),
+        el("td", panel_of(item.panel), class_="left", data_l="panel", title=item.panel or None),
         el("td", when(item.created)),
         data_id=item.id,
     )
@@ -163,7 +175,8 @@ _KINDS = {"right": "good", "wrong": "bad", "asked": "soft", "by hand": "soft"}
 def _state(item: Summary) -> Markup:
     if item.state != "finished":
         return state_tag(item.state)
-    return ended_tag(item.stop_reason, answered=item.answer is not None, withheld=item.withheld, agreed=item.agreed)
+    answered = item.answer is not None
+    return ended_tag(item.stop_reason, answered=answered, withheld=item.withheld, agreed=item.agreed, over="")
 
 
 def _pages(total: int, number: int, query: str, only: str) -> Markup | None:

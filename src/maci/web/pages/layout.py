@@ -1,8 +1,6 @@
-"""How values are written on the pages.
+"""What every page has: head, navigation, main, a place for what is said to screen readers; and how values are written on it.
 
-What every page has: head, navigation, main, a place for what is said to screen readers.
-
-Smaller pages: studies, and the door.
+The smaller pages are here as well: studies, sign-in, and errors.
 """
 
 from __future__ import annotations
@@ -69,7 +67,7 @@ def state_tag(state: str) -> Markup:
 
 
 _ENDS = {
-    "budget": "budget spent",
+    "budget": "out of budget",
     "error": "an error",
     "stopped_by_user": "stopped by a person",
     "impasse": "no agreement",
@@ -79,22 +77,27 @@ _ENDS = {
 """Ends that are no agreement, in a tag's few words."""
 
 
-def ended_tag(reason: str, *, answered: bool = True, withheld: bool = False, agreed: bool | None = None) -> Markup:
-    """How a debate that is over ended: green only where the agents agree.
+def ended_tag(
+    reason: str, *, answered: bool = True, withheld: bool = False, agreed: bool | None = None, over: str = "finished: "
+) -> Markup:
+    """How a debate that is over ended: green only where the agents agree. ``over``: what is said before the cause.
 
     >>> ended_tag("budget", answered=False)
-    '<span class="tag bad">no answer: budget spent</span>'
+    '<span class="tag bad">no answer: out of budget</span>'
     >>> ended_tag("consensus", agreed=True), ended_tag("plateau", agreed=False)
     ('<span class="tag good">finished: agreed</span>', '<span class="tag warn">finished: no agreement</span>')
+    >>> ended_tag("impasse", agreed=True)  # they agree, but on too little shared evidence
+    '<span class="tag warn">finished: agreed, not settled</span>'
     >>> ended_tag("plateau", answered=False, withheld=True)
     '<span class="tag warn">finished: answer withheld</span>'
     """
     cause = "answer withheld" if withheld else _ENDS.get("impasse" if agreed is False else reason, "")
+    cause = "agreed, not settled" if agreed and cause == _ENDS["impasse"] else cause
     if not answered and not withheld:
         return el("span", f"no answer: {_ENDS.get(reason, reason)}", class_="tag bad")
     kind = "bad" if reason == "error" else "warn" if cause else "good" if agreed else "soft"
     cause = cause or ("agreed" if agreed else "")
-    return el("span", f"finished: {cause}" if cause else "finished", class_=f"tag {kind}")
+    return el("span", f"{over}{cause}" if cause else "finished", class_=f"tag {kind}")
 
 
 def standing(state: str, result: Finished | None) -> Markup:
@@ -112,6 +115,15 @@ def standing(state: str, result: Finished | None) -> Markup:
 def stop_words(reason: str) -> str:
     """Why it stopped, in words; a reason that this version does not know, as it stands."""
     return next((words for known, words in STOPS.items() if known == reason), reason)
+
+
+def panel_of(panel: str) -> str:
+    """What a panel is called; of a file, its name.
+
+    >>> panel_of("readers"), panel_of("cases/bridge.yaml"), panel_of("")
+    ('readers', 'bridge.yaml', '–')
+    """
+    return panel.replace("\\", "/").rstrip("/").rpartition("/")[2] or "–"
 
 
 def title_of(title: str, question: str, most: int = 110) -> str:
@@ -144,7 +156,7 @@ def _link(name: str) -> str:
 
 
 def _part(name: str) -> str:
-    return files("maci.web").joinpath("static", name).read_text(encoding="utf-8")
+    return style.tight(files("maci.web").joinpath("static", name).read_text(encoding="utf-8"))
 
 
 def page(title: str, *body: Child, here: str = "", refresh: int | None = None, script: str = "") -> str:
@@ -198,6 +210,11 @@ def tabs(id: str, here: str = "") -> Markup:
         for part, name in _TABS
     )
     return el("nav", el("ul", links), aria_label="This debate", class_="tabs")
+
+
+def headed(debate: str, title: str) -> Markup:
+    """The head of a page about a debate."""
+    return el("div", el("p", debate, class_="eyebrow", dir="auto"), el("h1", title), class_="asked-of")
 
 
 def hidden(visit: Visit, **fields: str) -> Markup:

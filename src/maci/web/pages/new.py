@@ -13,11 +13,10 @@ from maci.errors import MaciError, said
 from maci.render.markup import Child, Markup, el, join
 from maci.story.report.verdict import sentence
 from maci.story.words import plural
-from maci.web.forms import CASE_KINDS
+from maci.web import Limits
+from maci.web.forms import CASE_KINDS, Files, Upload
 from maci.web.guard import Visit
 from maci.web.pages.layout import hidden, page
-from maci.web.server import Limits
-from maci.web.uploads import Files, Upload
 
 
 def new_page(
@@ -55,21 +54,24 @@ def new_page(
     form = el(
         "form",
         hidden(visit, **({"from": again} if again else {}), **({"kept": held.word} if held.files else {})),
-        _case(given, cases, limits, held),
-        _evidence(given, kinds, limits, held),
-        _table(given, panels, models),
-        _limits(given),
-        _price(found) if found is not None else None,
+        el("div", _case(given, cases, limits, held), _evidence(given, kinds, limits, held), class_="stack"),
         el(
-            "p",
-            el("button", "Start the debate", type="submit", class_="home", id="start"),
-            " ",
-            el("button", "Estimate its price", type="submit", name="estimate", value="yes", id="estimate"),
+            "div",
+            _table(given, panels, models),
+            _limits(given),
+            _price(found) if found is not None else None,
+            el(
+                "p",
+                el("button", "Start the debate", type="submit", class_="home", id="start"),
+                " ",
+                el("button", "Estimate its price", type="submit", name="estimate", value="yes", id="estimate"),
+            ),
+            class_="stack",
         ),
         method="post",
         action="/debates",
         enctype="multipart/form-data",
-        class_="stack wide",
+        class_="two",
         id="new",
         data_most=limits.body,
     )
@@ -110,12 +112,11 @@ def _price(found: CostEstimate) -> Markup:
     least, last = totals(found)
     who = ", ".join(seat.name for seat in (*found.agents, *found.judges))
     unknown = f" No price is known for {', '.join(found.unpriced)}." if found.unpriced else ""
+    some = f"{least.so_far} if it ends after {plural(least.round, 'round')}"
+    ends = f", {last.so_far} after {last.round}" if last.round != least.round else ""
     return el(
         "div",
-        el(
-            "p",
-            f"{least.so_far} if it ends after {plural(least.round, 'round')}, {last.so_far} after {last.round}.{unknown}",
-        ),
+        el("p", f"{some}{ends}.{unknown}"),
         el("p", f"Nothing was sent. At the table: {who}.", class_="soft"),
         class_="verdict",
         role="status",

@@ -13,7 +13,7 @@ from maci.errors import MaciError
 from maci.llm.catalogue import family
 from maci.paths import keys_file
 from maci.render.markup import Child, Markup, el
-from maci.seating.file import Found, find
+from maci.seating.file import PanelFiles, find
 from maci.seating.seating import PanelChoice, check_models, not_here, open_house, with_judges
 from maci.seating.spec import READER, READER_AGENTS, READER_JUDGES, PanelSpec, is_reader, names
 from maci.story.report.verdict import sentence
@@ -28,7 +28,7 @@ _FREE, _UNKNOWN = "free", "being estimated; load the page again"
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class SeatRow:
     """A place at a table."""
 
     role: str
@@ -43,7 +43,7 @@ class Listed:
 
     name: str
     about: str
-    seats: tuple[Seat, ...] = ()
+    seats: tuple[SeatRow, ...] = ()
     judges: str = ""
     """Who judges, where no judge is named."""
     trouble: str = ""
@@ -55,8 +55,8 @@ def listed() -> list[Listed]:
     """Every panel: built-in ones, then those of the panels files."""
     found = find()
     readers = (
-        *(Seat("agent", name, f"{READER}/{name}", "embedded reader") for name in READER_AGENTS),
-        *(Seat("judge", name, f"{READER}/{name}", "embedded reader") for name in READER_JUDGES),
+        *(SeatRow("agent", name, f"{READER}/{name}", "embedded reader") for name in READER_AGENTS),
+        *(SeatRow("judge", name, f"{READER}/{name}", "embedded reader") for name in READER_JUDGES),
     )
     return [
         Listed(name="readers", about="embedded readers: offline, no key, no model", seats=readers),
@@ -65,7 +65,7 @@ def listed() -> list[Listed]:
     ]
 
 
-def _of_file(name: str, found: Found) -> Listed:
+def _of_file(name: str, found: PanelFiles) -> Listed:
     about = found.panels[name][0].about
     try:
         panel = with_judges(found.spec(name))
@@ -74,9 +74,9 @@ def _of_file(name: str, found: Found) -> Listed:
     assert isinstance(panel, PanelSpec)
     agents, judges = names(panel.agents, panel.judges or ())
 
-    def seat(role: str, called: str, model: str) -> Seat:
+    def seat(role: str, called: str, model: str) -> SeatRow:
         own = "embedded reader" if is_reader(model) else panel.options(model).family or family(model)
-        return Seat(role, called, model, own)
+        return SeatRow(role, called, model, own)
 
     seats = (
         *(seat("agent", each.name, each.model) for each in agents),
@@ -184,7 +184,7 @@ def _card(panel: Listed, price: str) -> Markup:
     )
 
 
-def _seat(seat: Seat) -> Markup:
+def _seat(seat: SeatRow) -> Markup:
     """A name with its model and family, none of them twice."""
     kind = seat.family if is_reader(seat.model) else f"family {seat.family}"
     more = [text for text in (seat.model, kind) if text not in (seat.name, f"{READER}/{seat.name}")]

@@ -125,7 +125,7 @@ def _beliefs(story: Story) -> Markup:
         ),
     )
     bars = join(key_of(labels, story), el("div", figures, class_="charts"))
-    return join(moved(story), el("details", el("summary", "The same as bars"), bars, class_="box bars", id="bars"))
+    return join(moved(story), el("details", el("summary", "Beliefs as bars"), bars, class_="box bars", id="bars"))
 
 
 def _dials(story: Story) -> Markup:

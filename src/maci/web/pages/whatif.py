@@ -11,7 +11,7 @@ from maci.story import Story
 from maci.story.report.gate import scatter
 from maci.story.report.verdict import sentence
 from maci.story.whatif import CAUTION, Otherwise
-from maci.web.pages.layout import count, page, stop_words, tabs, title_of
+from maci.web.pages.layout import count, headed, page, stop_words, tabs, title_of
 
 _RULES = ("Rules", "Stops", "Rounds", "Answer", "p")
 
@@ -40,8 +40,7 @@ def whatif_page(
     )
     return page(
         "What if?",
-        el("h1", "What if?"),
-        el("p", el("a", title_of(case.title, case.question), href=f"/debates/{quote(id)}", dir="auto")),
+        headed(title_of(case.title, case.question), "What if?"),
         tabs(id, "replay"),
         el(
             "div",

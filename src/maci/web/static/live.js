@@ -178,7 +178,7 @@ function tick() {
   if (!place) return;
   const passed = (Date.now() - Date.parse(place.dataset.since)) / 1000, closed = +place.dataset.closed, left = +place.dataset.left;
   if (!(passed >= 0) || passed > 86400) return;
-  place.textContent = ` · ${minutes(passed)}` + (closed ? `, at most about ${minutes(passed / closed * left)} more` : '');
+  place.textContent = ` · ${minutes(passed)}` + (closed && left ? `, at most about ${minutes(passed / closed * left)} more` : '');
 }
 
 // A list with debates under way is fetched again from time to time; what is ticked stays so.

@@ -17,6 +17,7 @@ from maci.calibration.stats import (
     bootstrap_mean,
     mcnemar,
     mean_of,
+    multiplied,
     ratio_of,
     wilcoxon,
     wilson,
@@ -421,3 +422,11 @@ def test_adjusted_p_by_hand_and_undefined_ones_are_not_counted():
     assert benjamini_hochberg(p) == pytest.approx([0.5, 0.04, math.nan, 0.16 / 3, 0.04], nan_ok=True)
     assert (benjamini_hochberg(p) <= FDR).sum() == 2
     assert benjamini_hochberg([]).size == 0 and benjamini_hochberg([0.9, 0.8]).max() <= 1
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 2), (400, 300, 5), (50, 20_000, 3)])
+def test_a_product_in_pieces_is_the_product(shape):
+    n, k, m = shape
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 9, (n, k)).astype(float), rng.integers(0, 9, (k, m)).astype(float)
+    assert (multiplied(a, b) == a @ b).all()

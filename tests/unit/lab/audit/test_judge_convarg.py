@@ -7,7 +7,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from maci.agents.fake import FunctionJudge
+from maci.agents.agent import FunctionJudge
 from maci.lab.audit.judges.agreement import pair_accuracy
 from maci.lab.audit.judges.convarg import Pair, compare, folds
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -68,10 +69,8 @@ def asked(url: str) -> int:
 def replies(file: Path) -> int:
     for _ in range(50):
         try:
-            with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as opened:
-                found = opened.execute("select count(*) from replies").fetchone()[0]
-            opened.close()
-            return int(found)
+            with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as opened:
+                return int(opened.execute("select count(*) from replies").fetchone()[0])
         except sqlite3.OperationalError:
             time.sleep(0.1)
     pytest.fail("the cache cannot be read")

@@ -12,12 +12,11 @@ import pytest
 
 from hash_encoder import HashEncoder
 from helpers import arg
+from maci.agents.agent import FunctionAgent, ScriptedAgent
 from maci.agents.argument import Turn
 from maci.agents.debater import Debater
-from maci.agents.fake import FunctionAgent, ScriptedAgent
-from maci.agents.families import BayesianFamily, LexicalFamily
 from maci.agents.library import Library
-from maci.agents.reader import Reader
+from maci.agents.reader import BayesianFamily, LexicalFamily, Reader
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config

@@ -11,8 +11,8 @@ import pytest
 
 from hash_encoder import HashEncoder
 from helpers import arg
+from maci.agents.agent import FunctionAgent, ScriptedAgent
 from maci.agents.argument import Turn
-from maci.agents.fake import FunctionAgent, ScriptedAgent
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import build as config

@@ -97,7 +97,7 @@ def test_ctrl_c_and_sigterm_keep_everything_and_say_how_to_go_on(folder, runs, j
         process.send_signal(stop)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in err
-    assert "Go on with: maci study run study.toml --out out" in err
+    assert "Continue with: maci study run study.toml --out out" in err
     with SqliteStore(folder / "out" / "results.sqlite") as store:
         there = len(store.keys())
     assert 10 <= there < ROWS

@@ -13,9 +13,9 @@ import pytest
 
 from hash_encoder import HashEncoder
 from helpers import arg
+from maci.agents.agent import FunctionAgent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Turn
-from maci.agents.fake import FunctionAgent
 from maci.calibration.weights import learn_agents
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace

@@ -274,3 +274,11 @@ def test_agreement_by_hand():
     found = agreement([0.2, 0.4, 0.6])
     assert (found.n, found.value, found.low, found.high) == (3, *map(pytest.approx, (0.4, 0.3, 0.5)))
     assert agreement([]).n == 0 and agreement([]).value is None
+
+
+def test_a_calibrated_belief_changes_confidence_and_losses_and_no_rank():
+    belief, soft = {"a": 0.6, "b": 0.4, "c": 0.0}, {"a": 0.5, "b": 0.375, "c": 0.125}
+    plain, found = score(belief, "b"), score(belief, "b", calibrated=soft)
+    assert (found.answer, found.rank, found.top3) == (plain.answer, plain.rank, plain.top3)
+    assert found.confidence == 0.5 and found.brier_top == 0.25 and found.p_gold == 0.375
+    assert score(belief, "c", calibrated=soft).rank is None

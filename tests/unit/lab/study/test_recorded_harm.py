@@ -11,8 +11,8 @@ import pytest
 
 from hash_encoder import HashEncoder
 from helpers import settings
+from maci.agents.agent import FunctionAgent
 from maci.agents.argument import Argument, Turn
-from maci.agents.fake import FunctionAgent
 from maci.controller.caution import Watched
 from maci.debating.loop import debate
 from maci.evidence.span import CaseEvidence

@@ -22,7 +22,7 @@ from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.gather import condensed, join
 from maci.lab.study.study import Meta, PlannedMethod, Row
 from maci.llm.usage import Usage
-from maci.render.report import Cell, Report, Table, show
+from maci.render.report import Cell, Report, ReportTable, show
 from report_helpers import answers, belief, meta_of, row, study
 
 FAST = ReportSettings(resamples=200)
@@ -60,11 +60,11 @@ def test_frontier_is_what_no_other_beats_for_as_many_tokens():
     assert {s.name for s in chart.series if not s.quiet} == {"cheap", "good", "best", "maci"}  # and the reference
 
 
-def table(report: Report, key: str, section: int = 0) -> Table:
+def table(report: Report, key: str, section: int = 0) -> ReportTable:
     return next(t for t in (*report.sections[section].tables, *report.tables) if t.key == key)
 
 
-def cell(t: Table, line: str, column: str) -> Cell:
+def cell(t: ReportTable, line: str, column: str) -> Cell:
     at = next(i for i, c in enumerate(t.columns) if c.key == column)
     return next(x for x in t.lines if x.name == line).cells[at]
 
@@ -140,11 +140,11 @@ def test_dev_is_calibrated_on_and_never_scored():
 
 def test_calibration_moves_probabilities_but_no_ranks():
     one = row("maci", "x", "b", belief={"a": 0.0, "b": 1.0, "c": 0.0, "d": 0.0})
-    soft = scored(one, Softening(epsilon=0.4))
+    soft = scored([one], Softening(epsilon=0.4))[0]
     assert (soft.correct, soft.top3, soft.reciprocal_rank) == (False, False, 0.0)
     assert soft.p_gold == pytest.approx(0.1)
     assert soft.confidence == pytest.approx(0.7)
-    assert scored(one, Softening()).p_gold == 0
+    assert scored([one], Softening())[0].p_gold == 0
 
 
 # who is compared
@@ -586,7 +586,7 @@ def test_the_ece_of_a_calibrated_method_is_estimated_without_its_answers():
     chance = np.random.default_rng(0)
     confidence = chance.uniform(0.4, 1, 200)
     rows = [row("maci", f"c{i}", "a", belief=belief("a", float(c))) for i, c in enumerate(confidence)]
-    own = [scored(r, Softening()) for r in rows]
+    own = scored(rows, Softening())
     found = Estimates().calibrated_ece(own, list(range(200)))
     flipped = [dataclasses.replace(s, correct=False) for s in own]
     assert found == Estimates().calibrated_ece(flipped, list(range(200)))
@@ -607,7 +607,7 @@ def calibrated() -> list[Row]:
 
 
 def test_an_interval_of_the_calibration_error_has_its_value_in_it():
-    own = [scored(r, Softening()) for r in calibrated()]
+    own = scored(list(calibrated()), Softening())
     error = ece_of([s.confidence for s in own], [s.correct is True for s in own])
     drawn = bootstrap(error, len(own), np.random.default_rng(0), resamples=200)
     assert drawn.value == pytest.approx(0, abs=1e-12)

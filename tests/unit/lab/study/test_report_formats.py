@@ -23,9 +23,9 @@ from maci.lab.study.report.render import CSV_COLUMNS, on_terminal
 from maci.lab.study.store import SqliteStore
 from maci.lab.study.study import PlannedMethod
 from maci.llm.usage import Usage
-from maci.render.latex import escape
 from maci.render.report import Cell, Chart, Point, Series, number, show
 from maci.render.svg import draw
+from maci.render.text import tex
 from page_helpers import Reader, check_page
 from report_helpers import answers, belief, meta_of, study
 
@@ -128,10 +128,10 @@ def test_what_is_folded_becomes_elements_when_it_is_opened_and_is_no_text_of_a_s
 
 
 def test_latex_escapes_what_tex_would_read():
-    assert escape("50 % of a_b & {c} #1 ~ ^ \\ $") == (
+    assert tex("50 % of a_b & {c} #1 ~ ^ \\ $") == (
         r"50 \% of a\_b \& \{c\} \#1 \textasciitilde{} \textasciicircum{} \textbackslash{} \$"
     )
-    assert escape("[é] → 中") == r"{[}é{]} $\rightarrow$ {[}U+4E2D{]}"
+    assert tex("[é] → 中") == r"{[}é{]} $\rightarrow$ {[}U+4E2D{]}"
 
 
 def test_latex_is_balanced_and_every_row_has_its_columns(report):

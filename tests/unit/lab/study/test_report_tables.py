@@ -13,7 +13,7 @@ from maci.lab.study.report import ReportSettings, build_report
 from maci.lab.study.report.course import winner
 from maci.lab.study.report.ordered import gaps, nearest
 from maci.lab.study.study import PlannedMethod, Row
-from maci.render.report import Report, Table, show
+from maci.render.report import Report, ReportTable, show
 from report_helpers import answers, belief, row, study
 
 SCALE = {"-1": -1.0, "0": 0.0, "+1": 1.0}
@@ -23,12 +23,12 @@ def made(rows, methods, **more) -> Report:
     return build_report(study(rows, methods, **more), ReportSettings(resamples=200))
 
 
-def table(report: Report, key: str) -> Table | None:
+def table(report: Report, key: str) -> ReportTable | None:
     tables = [*(t for s in report.sections for t in s.tables), *report.tables]
     return next((t for t in tables if t.key == key), None)
 
 
-def figures(of: Table | None, line: str) -> dict[str, object]:
+def figures(of: ReportTable | None, line: str) -> dict[str, object]:
     assert of is not None
     cells = next(x for x in of.lines if x.name == line).cells
     return {c.key: cell.value for c, cell in zip(of.columns, cells, strict=True)}

@@ -170,7 +170,7 @@ def test_a_run_gives_up_when_nothing_answers_any_more(tmp_path, fakes, monkeypat
 
     monkeypatch.setattr(running, "PATIENCE", 5)
     fakes(single=down, average=down)
-    with pytest.raises(EnvironmentError_, match=r"the last 5 answers all failed .*down.* --retry-failed goes on"):
+    with pytest.raises(EnvironmentError_, match=r"the last 5 answers all failed .*down.* --retry-failed continues"):
         run(make_study(tmp_path, **FAKES), tmp_path)
     assert len(kept(tmp_path)) == 5
 

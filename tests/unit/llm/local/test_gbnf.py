@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from maci.agents.debater import Form
-from maci.llm.local.gbnf import gbnf
+from maci.llm.providers._schema import gbnf
 
 
 def pattern(grammar: str) -> re.Pattern[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from helpers import make_case, play, script, seat, settings, turn
 from maci.acquisition.plan import Shift
 from maci.render.strips import whole
+from maci.story import Story
 from maci.story.report.parts import colours
 from maci.story.report.sources import _shift
 from maci.story.report.thread import argument, lanes, tools
@@ -59,3 +61,14 @@ def test_the_filters_offer_every_outcome_and_agent():
 def test_an_outcome_written_from_right_to_left_does_not_turn_the_numbers_round() -> None:
     shift = Shift(answer="yes", probability=0.4, leader="حمى الضنك", before=0.26, after=0.51, changes=True)
     assert "<bdi>حمى الضنك</bdi> takes the lead (26\u00a0% → 51\u00a0%)" in _shift(shift)
+
+
+def test_debates_side_by_side_have_a_colour_for_what_each_came_to() -> None:
+    def held(labels: str, *course: tuple[float, ...]) -> Story:
+        turns = [turn(*p, labels=tuple(labels)) for p in course]
+        agents = [script(name, *turns) for name in "xy"]
+        return Story.of(play(seat(agents), settings("max_rounds=2"), make_case(tuple(labels))))
+
+    even = (0.2, 0.2, 0.2, 0.2, 0.1, 0.1)
+    one, other = held("abcdef", even, even), held("uvwz", (0.4, 0.3, 0.2, 0.1), (0.05, 0.05, 0.1, 0.8))
+    assert other.result is not None and other.result.answer == "z" and "z" in colours(one, other)

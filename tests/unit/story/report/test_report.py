@@ -21,7 +21,7 @@ from maci.record.transcript import read
 from maci.seating.tables import Tables
 from maci.story import Story
 from maci.story.report.page import Entry, index_html, index_markdown, to_html, to_markdown
-from maci.story.report.parts import anchors
+from maci.story.report.parts import anchors, prose
 from maci.story.report.sources import Provenance
 from maci.story.report.thread import argument
 from maci.story.words import rejection_words
@@ -64,7 +64,7 @@ def test_the_verdict_comes_first():
         < text.rindex("The debate")
     )
     assert start < text.index("Why it stopped")
-    assert "not calibrated for this task" in text
+    assert "not calibrated" in text
 
 
 def test_a_calibrated_answer_is_called_so():
@@ -83,6 +83,13 @@ def test_every_argument_is_there_with_its_fate_reason_and_scores():
     assert rejected and all(rejection_words(item, story.rounds[item.round].dials) in page.text for item in rejected)
     assert "nowhere" in page.text and "no such span" in page.text
     assert written.count("<summary>3 scores</summary>") == 4
+
+
+def test_items_of_the_plan_are_links_where_a_sentence_names_them():
+    story = Story.of(debate())
+    first = story.plan.items[0].id
+    assert prose(story)(f"Ask first [{first}].") == 'Ask first [<a href="#plan-1">plan-1</a>].'
+    assert 'id="plan-1"' in to_html(story)
 
 
 def test_a_quote_is_marked_in_its_span_and_linked_both_ways():
@@ -285,7 +292,7 @@ def test_what_was_found_out_on_the_way_is_told_with_what_it_brought():
     )
     story = replace(story, asked={"q1": "Are the eyes red?"})
     text = check_page(to_html(story)).text
-    assert "Are the eyes red? — Yes, <b>red</b> eyes. (odd)" in text
+    assert "Are the eyes red? Answer: Yes, <b>red</b> eyes. (odd)" in text
     assert "This brought −0.10 bits; 0.40 were expected of an answer." in text
     assert "## Found out on the way" in to_markdown(story)
 

@@ -22,7 +22,8 @@ def test_the_chart_has_a_thick_line_an_outcome_a_thin_one_an_agent_and_a_link_a_
         drawn.count('class="line thick') == 3 * 4 and drawn.count('class="line thin') == 9 * 4
     )  # pieces between five rounds
     assert [f'href="#round-{n}"' in drawn for n in range(5)] == [True] * 5
-    assert "weight limit of 7.5 t</text>" in drawn  # labelled in full
+    said = "".join(re.findall(r">([^<]*)</text>", drawn)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "55 % weight limit" in said and "of 7.5 t" in said and "…" not in said  # labelled in full
     assert drawn.count('class="ring') == 1 and "Treasurer changed sides to weight limit of 7.5 t in round 1" in drawn
 
 

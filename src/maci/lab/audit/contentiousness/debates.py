@@ -185,7 +185,7 @@ async def _hold(sitting: Sitting, seat: Seating, folder: Path, watch: Watch) -> 
         async for last in debate(opened, table, record=transcript, recorded=before):
             watch(sitting, last)
     if not isinstance(last, Finished):
-        raise EnvironmentError_(f"the debate in {path.parent} broke off; the same command goes on with it")
+        raise EnvironmentError_(f"the debate in {path.parent} broke off; the same command continues it")
 
 
 def _rules(opened: Opened) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from maci.lab.audit.contentiousness.debates import early
 from maci.lab.audit.contentiousness.trends import SIGNALS, Trend
 from maci.lab.audit.contentiousness.verdict import DialVerdict, Findings, figure
 from maci.lab.audit.contentiousness.wording import Wording
-from maci.render.report import Chart, Line, Point, Report, Section, Series, Table, columns, count, number, text
+from maci.render.report import Chart, Line, Point, Report, ReportTable, Section, Series, columns, count, number, text
 from maci.story.words import plural
 
 PAPER = {"auc": 0.83, "placebo": 0.52, "d": 0.82, "o": -0.71}
@@ -40,7 +40,7 @@ def _about(found: Findings, panel: str) -> str:
     )
 
 
-def _tables(found: Findings) -> Iterator[Table]:
+def _tables(found: Findings) -> Iterator[ReportTable]:
     """Most important first."""
     if found.trends:
         yield _levels("By level of contentiousness", found, found.trends)
@@ -52,8 +52,8 @@ def _tables(found: Findings) -> Iterator[Table]:
         yield _levels("The same under the placebo", found, found.placebo_trends)
 
 
-def _levels(title: str, found: Findings, trends: Mapping[str, Trend]) -> Table:
-    return Table(
+def _levels(title: str, found: Findings, trends: Mapping[str, Trend]) -> ReportTable:
+    return ReportTable(
         key="levels", title=title, first="CL",
         columns=columns("D, round 1", "O, last round", f"largest Î, {early(found.rounds)}", "tokens written"),
         lines=tuple(
@@ -67,7 +67,7 @@ def _levels(title: str, found: Findings, trends: Mapping[str, Trend]) -> Table:
     )  # fmt: skip
 
 
-def _order(found: Findings) -> Table:
+def _order(found: Findings) -> ReportTable:
     lines = []
     for name, trend in found.trends.items():
         placebo = found.placebo_trends.get(name)
@@ -93,14 +93,14 @@ def _order(found: Findings) -> Table:
         "ρ over all debates",
         "paper",
     )
-    return Table(
+    return ReportTable(
         key="order", title="Does it follow the dial?", first="signal", columns=heads, lines=tuple(lines), notes=(note,)
     )
 
 
-def _told(wording: Wording, placebo: Wording | None) -> Table:
+def _told(wording: Wording, placebo: Wording | None) -> ReportTable:
     alone = {} if placebo is None else placebo.alone
-    return Table(
+    return ReportTable(
         key="wording", title="Can the level be told from the words?", first="features",
         columns=columns("AUC", "placebo", "paper"),
         lines=(
@@ -119,9 +119,9 @@ def _told(wording: Wording, placebo: Wording | None) -> Table:
     )  # fmt: skip
 
 
-def _manner(wording: Wording) -> Iterator[Table]:
+def _manner(wording: Wording) -> Iterator[ReportTable]:
     levels, confusion = [f"{level:g}" for level in wording.levels], wording.confusion
-    yield Table(
+    yield ReportTable(
         key="manner", title="Manner by level", first="CL",
         columns=columns("words a turn", "hedges in 100 words", "share of imperative sentences", "citations in 100 words"),
         lines=tuple(
@@ -130,7 +130,7 @@ def _manner(wording: Wording) -> Iterator[Table]:
             for i, level in enumerate(levels)
         ),
     )  # fmt: skip
-    yield Table(
+    yield ReportTable(
         key="confusion", title="Which level is taken for which", first="CL",
         columns=columns(*(f"guessed {level}" for level in levels)),
         lines=tuple(

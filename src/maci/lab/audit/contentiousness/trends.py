@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maci.calibration.stats import RESAMPLES, Estimate, Statistic, bootstrap_mean
-from maci.calibration.stats.correlation import spearman
 from maci.calibration.stats.estimate import Indices, numbered, units_of
+from maci.calibration.stats.paired import spearman
 from maci.errors import InputError
 from maci.lab.audit.contentiousness.debates import HeldDebate
 from maci.moderator.belief import Vector

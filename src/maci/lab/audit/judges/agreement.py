@@ -1,6 +1,6 @@
 """Do judges agree, with each other and with people? Krippendorff's α, correlations between judges, pairs in people's order.
 
-α (``calibration.stats.correlation``) is made of sums over arguments, so that all resamples are computed at once. Scores that were not
+α (``calibration.stats.paired``) is made of sums over arguments, so that all resamples are computed at once. Scores that were not
 given (a judge abstained) are left out.
 
 *Accuracy on pairs*: of two arguments about one case that people scored differently (or chose between), how often the judge prefers
@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.calibration.stats import RESAMPLES, Estimate, Indices, Sampling, Statistic, missing, ratio_of
-from maci.calibration.stats.correlation import FLAT, Rows, auc, parts, pearson, spearman
-from maci.calibration.stats.correlation import alpha as alpha_from
+from maci.calibration.stats.paired import FLAT, Rows, auc, parts, pearson, spearman
+from maci.calibration.stats.paired import alpha as alpha_from
 from maci.controller.inputs import Seat
 from maci.errors import InputError
 from maci.lab.audit import read_blind, write_blind

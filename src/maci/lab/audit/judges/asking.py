@@ -21,9 +21,9 @@ from maci.llm.budget import Ledger, spend
 from maci.llm.catalogue import no_price
 from maci.llm.usage import Usage
 from maci.seating import choose
-from maci.seating.models import Models, open_judge
+from maci.seating.models import Models, added_judge, open_judge
 from maci.seating.seating import PanelChoice
-from maci.seating.spec import JudgeSpec, PanelSpec, is_reader, judges_of, names
+from maci.seating.spec import JudgeSpec, PanelSpec, is_model, is_plugin, is_reader, judges_of, names
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,11 @@ class JudgeBench:
 
     @property
     def paid(self) -> bool:
+        """Whether they may cost something: anybody but a reader is among them."""
+        return self.spec.paid
+
+    @property
+    def asks_models(self) -> bool:
         """Whether a language model is among them."""
         return bool(self.spec.seated)
 
@@ -61,11 +66,9 @@ def settle(choice: PanelChoice) -> JudgeBench:
 
 def bench_of(bench: JudgeBench, models: Models | None) -> Callable[[Docket], Sequence[Judge]]:
     """Docket → its judges: models are the same for all, readers those who know the batch's evidence."""
-    opened = {
-        seat.name: open_judge(seat, models, bench.config)
-        for seat in bench.judges
-        if models and not is_reader(seat.model)
-    }
+    opened = {seat.name: added_judge(seat) for seat in bench.judges if is_plugin(seat.model)}
+    if models is not None:
+        opened |= {s.name: open_judge(s, models, bench.config) for s in bench.judges if is_model(s.model)}
     if bench.config.budget.usd is not None and models is not None:
         for name in bench.spec.seated:
             if models.model(name).price is None:

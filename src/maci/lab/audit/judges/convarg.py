@@ -23,7 +23,7 @@ from maci.agents.argument import Argument
 from maci.agents.judges.crit import ScoreRequest
 from maci.agents.judges.reader import ReaderJudge, reader_judges
 from maci.calibration.stats import Estimate, Indices, estimate, share
-from maci.calibration.stats.correlation import Rows
+from maci.calibration.stats.paired import Rows
 from maci.calibration.temperature import fit_logistic
 from maci.controller.requests import call_seed
 from maci.errors import InputError
@@ -33,7 +33,7 @@ from maci.lab.audit.judges.asking import JudgeCall, JudgeReplies, ask_all
 from maci.lab.datasets import load
 from maci.llm.budget import Ledger
 from maci.moderator.belief import Vector
-from maci.render.report import Line, Report, Section, Table, columns, count, show, text
+from maci.render.report import Line, Report, ReportTable, Section, columns, count, show, text
 from maci.story.words import plural
 
 SETS = ("ukp_convarg",)
@@ -219,7 +219,7 @@ def _versus(
 def build_report(found: HumanComparison, about: str) -> Report:
     """Judges against people on a public set."""
     last = found.judges[-1]
-    choices = Table(
+    choices = ReportTable(
         key="choices", title="Which of two arguments people found more convincing", first="",
         columns=columns("all topic sides", "test topic sides", "minus length", "length + judge, minus length"),
         lines=(
@@ -239,7 +239,7 @@ def build_report(found: HumanComparison, about: str) -> Report:
             "column is fitted on the other topic sides. Length in characters; ties count half.",
         ),
     )  # fmt: skip
-    sides = Table(
+    sides = ReportTable(
         key="sides", title=f"By topic side ({last.judge})", first="topic side", columns=columns("pairs", "judge", "longer"),
         lines=tuple(
             Line(name=side, cells=(count(x.n), estimate(x, "percent"), estimate(found.longer_by_side[side], "percent")))
@@ -253,10 +253,10 @@ def build_report(found: HumanComparison, about: str) -> Report:
     )  # fmt: skip
 
 
-def people_table(found: Sequence[Agreement], human: Estimate, raters: int) -> Table:
+def people_table(found: Sequence[Agreement], human: Estimate, raters: int) -> ReportTable:
     """Judges against people's own scores."""
     among = show(estimate(human)) if human.defined else f"– ({human.how})"
-    return Table(
+    return ReportTable(
         key="people", title="Against people", first="judge",
         columns=columns("Spearman", "pairs of one case", "AUC", "n"),
         lines=tuple(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from maci.calibration.stats import Estimate, estimate
-from maci.calibration.stats.correlation import FLAT, Rows
+from maci.calibration.stats.paired import FLAT, Rows
 from maci.lab.audit.judges.agreement import scores_needed
 from maci.lab.audit.judges.swaps import CLOSE
 from maci.render.report import (
@@ -23,9 +23,9 @@ from maci.render.report import (
     Line,
     Point,
     Report,
+    ReportTable,
     Section,
     Series,
-    Table,
     Tone,
     columns,
     number,
@@ -247,7 +247,7 @@ VERDICTS: dict[Level, str] = {
 _TONES: dict[Level, Tone] = {"good": "good", "watch": "warn", "bad": "bad", "unknown": "soft"}
 
 
-def build_report(audit: Audit, scores: Rows, extra: Sequence[Table] = (), *, full: bool = True) -> Report:
+def build_report(audit: Audit, scores: Rows, extra: Sequence[ReportTable] = (), *, full: bool = True) -> Report:
     """What an audit found; ``scores`` are the plain ones (judges, arguments), for pictures; ``full``: checks without fault too."""
     found = [
         Section(key="findings", title="What to watch, and what to do", tables=(_findings(audit, ("bad", "watch")),)),
@@ -275,7 +275,7 @@ def _head(audit: Audit) -> str:
     return f"{who}: {found}; {cost}{f', ${audit.usd:.4f}' if audit.usd else ''}."
 
 
-def _findings(audit: Audit, levels: Sequence[Level]) -> Table:
+def _findings(audit: Audit, levels: Sequence[Level]) -> ReportTable:
     lines = tuple(
         Line(
             name=f.judge or "panel",
@@ -285,7 +285,7 @@ def _findings(audit: Audit, levels: Sequence[Level]) -> Table:
         if f.level in levels
     )
     title = "Findings" if "bad" in levels else "The other checks"
-    return Table(
+    return ReportTable(
         key="findings", title=title, first="whose", columns=columns("level", "finding", "what to do"), lines=lines
     )
 
@@ -296,10 +296,10 @@ def _line(name: str, x: Estimate, kind: Kind = "number", paper: str = "") -> Lin
     return Line(name=name, cells=(here, text(f"{x.n:,} {x.unit}"), text(paper)))
 
 
-def _tables(audit: Audit) -> Iterator[Table]:
+def _tables(audit: Audit) -> Iterator[ReportTable]:
     """All figures; the paper's are those of 150 arguments and three judges of other families."""
     measured = columns("here", "n", "paper")
-    yield Table(
+    yield ReportTable(
         key="agreement", title="Do the judges agree?", first="", columns=measured,
         lines=(
             _line("Krippendorff's α (interval)", audit.alpha, paper="0.68 [0.63, 0.73]"),
@@ -314,7 +314,7 @@ def _tables(audit: Audit) -> Iterator[Table]:
         for s in (audit.swaps if len(audit.swaps) > 1 else ())
         for how, x in (("forgiven", s.forgiven), ("counted", s.counted))
     ]
-    yield Table(
+    yield ReportTable(
         key="swaps", title="Would another judge, or order, have changed it?", first="", columns=measured,
         lines=(
             _line("winner flips, ties forgiven", audit.swap_forgiven, "percent", "2.0 % [0.55, 7.00]"),
@@ -328,7 +328,7 @@ def _tables(audit: Audit) -> Iterator[Table]:
             "Winner: highest mean CRIT; a lead of 0.02 or less is a tie. Order: cited pieces and reasons of an argument in reverse.",
         ),
     )  # fmt: skip
-    yield Table(
+    yield ReportTable(
         key="judges", title="Each judge", first="judge",
         columns=columns("family", "mean", "spread (SD)", "with the others, ρ", "α without it", "abstained"),
         lines=tuple(
@@ -342,7 +342,7 @@ def _tables(audit: Audit) -> Iterator[Table]:
     yield _effects(audit)
 
 
-def _effects(audit: Audit) -> Table:
+def _effects(audit: Audit) -> ReportTable:
     judges = audit.judges
     effects: tuple[tuple[str, Kind, list[Estimate | None]], ...] = (
         ("own family", "signed", [f.own_family for f in judges]),
@@ -361,7 +361,7 @@ def _effects(audit: Audit) -> Table:
             if x is not None and not x.defined:
                 gaps.setdefault(f"{name}: {x.how}", []).append(f.name)
     whose = {why: "" if len(who) == len(judges) else f" ({', '.join(who)})" for why, who in gaps.items()}
-    return Table(
+    return ReportTable(
         key="effects", title="What besides the argument moves a score (points of CRIT)", first="",
         columns=columns(*(f.name for f in judges)),
         lines=tuple(

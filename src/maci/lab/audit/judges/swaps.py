@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from maci.agents.agent import Judge
 from maci.agents.judges.crit import JudgeAbstained, ScoreRequest
 from maci.calibration.stats import Estimate, Indices, Sampling, bootstrap_mean, missing, share
-from maci.calibration.stats.correlation import Rows, partial, spearman
+from maci.calibration.stats.paired import Rows, partial, spearman
 from maci.errors import BudgetError
 from maci.lab.audit.judges.agreement import Ratings, constant, others, panel_mean, refused
 from maci.lab.audit.judges.items import Docket, Subject

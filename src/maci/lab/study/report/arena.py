@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 
 from maci.calibration.temperature import Softening, fit_softening
 from maci.lab.methods import entries
-from maci.lab.study.metrics import ScoredAnswer, losses, score
+from maci.lab.study.metrics import ScoredAnswer, score
 from maci.lab.study.report.gather import Gathered, leading
 from maci.lab.study.study import PlannedMethod, Row
 from maci.moderator.harm import majority
@@ -65,8 +65,9 @@ def lead(p: Mapping[str, float]) -> str | None:
     >>> lead({"a": 0.2, "b": 0.8}), lead({"a": 0.5, "b": 0.5})
     ('b', None)
     """
-    first, *others = leading(p)
-    return None if others else first
+    if len(p) > 1:  # a condensed row mostly has the leading one alone
+        p = leading(p)
+    return next(iter(p)) if len(p) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -82,13 +83,23 @@ class Answered:
         return [{agent: lead(p) for agent, p in step.beliefs.items()} for step in self.row.course]
 
     @cached_property
-    def turns(self) -> list[tuple[str | None, str | None, str | None]]:
-        """(lead before, lead now, what most others led with before) of every agent and round."""
+    def turns(self) -> list[tuple[str | None, str | None]]:
+        """(lead before, lead now) of every agent and round."""
         return [
-            (before[agent], now, majority(before, agent))
+            (before[agent], now)
             for before, after in pairwise(self.leads)
             for agent, now in after.items()
             if agent in before
+        ]
+
+    @cached_property
+    def moves(self) -> list[bool]:
+        """Of every change of an agent's lead: whether it went to what most others led with before."""
+        return [
+            now == majority(before, agent)
+            for before, after in pairwise(self.leads)
+            for agent, now in after.items()
+            if now is not None and before.get(agent) not in (None, now)
         ]
 
     @cached_property
@@ -188,20 +199,20 @@ class Arena:
         return len({place.case for place in self.places})
 
 
-def scored(row: Row, calibration: Softening) -> ScoredAnswer:
-    """An answer beside the truth: accuracy and ranks of the belief as given, probabilities of the calibrated one.
+def scored(rows: Sequence[Row], calibration: Softening) -> list[ScoredAnswer]:
+    """Answers beside the truth: accuracy and ranks of the belief as given, probabilities of the calibrated one.
 
     ε of the calibration would give a gold outcome of probability 0 a rank that the method never gave it. The same goes for
     positions on a scale: softening pulls every answer to the middle, which is no merit.
     """
+    soft = calibration.apply_all([row.belief or {} for row in rows])
+    return [_softened(row, calibration.plain, p) for row, p in zip(rows, soft, strict=True)]
+
+
+def _softened(row: Row, unchanged: bool, soft: Mapping[str, float]) -> ScoredAnswer:
     assert row.belief is not None
-    plain = score(row.belief, row.gold, row.positions, row.raters)
-    if row.gold is None or calibration.plain:
-        return plain
-    soft = calibration.apply(row.belief)
-    confidence = soft[plain.answer]  # of equals the first, as before
-    top = (confidence - float(plain.correct is True)) ** 2
-    return replace(plain, confidence=confidence, brier_top=top, **losses(soft, row.gold))
+    calibrated = None if row.gold is None or unchanged else soft
+    return score(row.belief, row.gold, row.positions, row.raters, calibrated=calibrated)
 
 
 def _answered(row: Row) -> bool:
@@ -265,15 +276,16 @@ def _experiment(study: Gathered, data: str) -> Literal["G1", "G2", ""]:
 
 
 def _entrant(method: PlannedMethod, rows: Iterable[Row], learnt: Mapping[Learner, Softening]) -> Entrant:
-    answers, unscored = {}, 0
-    for row in rows:
-        if row.part != "test":
-            continue
-        if not _answered(row):
-            unscored += 1
-            continue
-        calibration = learnt.get(Learner(row.data, row.seed, row.method), Softening())
-        answers[Place(row.data, row.seed, row.item)] = Answered(row, scored(row, calibration))
+    test = [row for row in rows if row.part == "test"]
+    by: dict[Learner, list[Row]] = {}
+    for row in filter(_answered, test):
+        by.setdefault(Learner(row.data, row.seed, row.method), []).append(row)
+    answers = {
+        Place(row.data, row.seed, row.item): Answered(row, one)
+        for who, some in by.items()
+        for row, one in zip(some, scored(some, learnt.get(who, Softening())), strict=True)
+    }
+    unscored = len(test) - len(answers)
     return Entrant(name=method.name, use=method.use, answers=answers, member=method.each, unscored=unscored)
 
 
@@ -290,14 +302,13 @@ def _best(
     chosen: list[str] = []
     unscored = 0
     for seed in seeds:
-        dev = {
-            method.name: {
-                row.item: scored(row, learnt.get(Learner(row.data, seed, row.method), Softening()))
-                for row in rows.get(method.name, ())
-                if row.seed == seed and row.part == "dev" and _answered(row) and row.gold is not None
-            }
-            for method in family
-        }
+        dev: dict[str, dict[str, ScoredAnswer]] = {}
+        for method in family:
+            own = [row for row in rows.get(method.name, ()) if row.seed == seed and row.part == "dev"]
+            own = [row for row in own if _answered(row) and row.gold is not None]
+            learner = Learner(own[0].data, seed, method.name) if own else None
+            found = scored(own, learnt.get(learner, Softening()) if learner else Softening())
+            dev[method.name] = {row.item: one for row, one in zip(own, found, strict=True)}
         shared = sorted(set.intersection(*(set(some) for some in dev.values())))
         if not shared:
             continue

@@ -16,7 +16,15 @@ from maci.calibration.weights import TAUGHT
 from maci.errors import InputError
 from maci.lab.study.learning import DevLesson
 from maci.lab.study.report.arena import BEST, WITHOUT_DEBATE, Arena, Learner, arenas
-from maci.lab.study.report.compare import Comparison, adjusted, compare_all, in_words, worth_it
+from maci.lab.study.report.compare import (
+    Comparison,
+    ablation_table,
+    adjusted,
+    compare_all,
+    in_words,
+    members_table,
+    worth_it,
+)
 from maci.lab.study.report.conditions import agreement_table, free_table, group_table, quality_table, variant_table
 from maci.lab.study.report.course import crit_table, flip_table, round_table, signal_tables, trend_table
 from maci.lab.study.report.estimates import Estimates
@@ -24,9 +32,9 @@ from maci.lab.study.report.gather import Gathered, uncollected
 from maci.lab.study.report.harm import harm_table, hollow_table, rollback_table, seat_table
 from maci.lab.study.report.main import compute_table, difference_table, main_table, overview
 from maci.lab.study.report.ordered import article_table, distance_table, mitigation_table, ordered_table, ordered_words
-from maci.lab.study.report.parts import GLOSSARY, ablation_table, members_table, table
 from maci.lab.study.report.selective import conformal_table, reliability_table, selective_table
-from maci.render.report import Chart, Column, Line, Report, Section, Table, columns, count, number, text
+from maci.lab.study.report.tables import GLOSSARY, table
+from maci.render.report import Chart, Column, Line, Report, ReportTable, Section, columns, count, number, text
 from maci.story.words import plural
 
 REFERENCE = "maci"
@@ -131,7 +139,7 @@ def _reference(study: Gathered, own: ReportSettings, notes: list[str]) -> str:
 def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimates: Estimates, tests: int) -> Section:
     """One arena's tables and charts; of several data sets together only what can be pooled."""
     parts = [part for part in _parts(study, arena, found, estimates, tests) if part is not None]
-    tables = tuple(part for part in parts if isinstance(part, Table) and part.lines)
+    tables = tuple(part for part in parts if isinstance(part, ReportTable) and part.lines)
     charts = tuple(part for part in parts if isinstance(part, Chart) and any(s.points for s in part.series))
     ordered = [ordered_words(one, arena.reference) for one in tables if one.key == "ordered"]
     seeds = plural(len({place.seed for place in arena.places}), "seed")
@@ -146,7 +154,7 @@ def _section(study: Gathered, arena: Arena, found: Sequence[Comparison], estimat
 
 def _parts(
     study: Gathered, arena: Arena, found: Sequence[Comparison], estimates: Estimates, tests: int
-) -> Iterator[Table | Chart | None]:
+) -> Iterator[ReportTable | Chart | None]:
     """Tables and charts in the order they are read; what has no lines or points is left out."""
     alone = len(arena.data) == 1
     main, scatter = main_table(arena, estimates)
@@ -271,7 +279,7 @@ def _facts(studies: Sequence[Gathered], estimates: Estimates) -> tuple[tuple[str
     return tuple(found)
 
 
-def _missing(study: Gathered) -> Table:
+def _missing(study: Gathered) -> ReportTable:
     """What was planned and is not there, by data set and method."""
     gone, planned = (Counter((key.data, key.method) for key in keys) for keys in (study.missing, study.planned))
     lines = [
@@ -283,12 +291,12 @@ def _missing(study: Gathered) -> Table:
         f"{study.label}: answers that are missing",
         columns("missing", "planned"),
         lines,
-        "The same `maci study run` goes on with these. A report of a part says only what that part says.",
+        "The same `maci study run` continues with these. A report of a part says only what that part says.",
         first="Data and method",
     )
 
 
-def _failures(study: Gathered) -> Iterator[Table]:
+def _failures(study: Gathered) -> Iterator[ReportTable]:
     """Counts by method, then every one."""
     failed = [row for row in study.rows.values() if row.status != "done" or row.belief is None]
     by = Counter((row.data, row.method, row.status) for row in failed)
@@ -309,7 +317,7 @@ def _failures(study: Gathered) -> Iterator[Table]:
     yield table("failures", f"{study.label}: answers that failed", heads, lines, first="Case", folded=True)
 
 
-def _calibrations(studies: Sequence[Gathered], learnt: Mapping[str, Mapping[Learner, Softening]]) -> Table:
+def _calibrations(studies: Sequence[Gathered], learnt: Mapping[str, Mapping[Learner, Softening]]) -> ReportTable:
     """T and ε of every method, data set and seed."""
     lines = []
     for study in studies:
@@ -353,7 +361,7 @@ _COLUMNS = (
 )
 
 
-def lessons_table(studies: Sequence[Gathered]) -> Table | None:
+def lessons_table(studies: Sequence[Gathered]) -> ReportTable | None:
     """All lessons of the studies; ``None`` where none learns."""
     found = [
         (f"{study.label}: {data}", seed, lesson)

@@ -1,4 +1,7 @@
-"""The reference against every other method on the cases that both answered, and what that says in plain words."""
+"""The reference against every other method on the cases that both answered, and what that says in plain words.
+
+:func:`ablation_table` says what each part of the controller is worth, :func:`members_table` what the panel adds to its members.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,17 @@ from maci.calibration.stats import FDR, Estimate, Significance, benjamini_hochbe
 from maci.lab.study.metrics import ScoredAnswer, per_case
 from maci.lab.study.report.arena import USUAL, Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
+from maci.lab.study.report.tables import (
+    PAPER_ABLATIONS,
+    PAPER_NEWS_ABLATIONS,
+    PAPER_NOTE,
+    PAPER_PAIRS,
+    line_of,
+    printed_line,
+    table,
+)
 from maci.render.markup import signed
-from maci.render.report import Cell, number, show, show_value
+from maci.render.report import Cell, Column, Kind, Line, ReportTable, number, show, show_value, text
 
 FEW = 30
 """Below so many cases a difference is not looked for in the headline."""
@@ -278,5 +290,86 @@ def _against_debates(found: Sequence[Comparison]) -> str:
     return f" Against debate, it {', '.join(said)}." if said else ""
 
 
-def _names(found: Sequence[Comparison]) -> str:
-    return ", ".join(c.other for c in found)
+def _names(found: Sequence[Comparison], most: int = 5) -> str:
+    """Which they are; how many, where they are many."""
+    return ", ".join(c.other for c in found) if len(found) <= most else f"{len(found)} other methods"
+
+
+def ablation_table(arena: Arena, found: Sequence[Comparison], main: ReportTable) -> ReportTable | None:
+    """What each part of the controller is worth: the drop without it."""
+    some = [c for c in found if c.ablation]
+    if not some:
+        return None
+    columns = (
+        Column(key="acc1", title="Acc@1 %", better="more"),
+        Column(
+            key="drop",
+            title="drop, points",
+            about="Acc@1 of the reference less that of the variant; above 0 the part helps",
+        ),
+        Column(key="p_mcnemar_adjusted", title="p adjusted"),
+        Column(key="ece", title="ECE", better="less"),
+        Column(key="ece_rise", title="ECE rise", about="of the variant over the reference; above 0 the part helps"),
+        Column(key="verdict", title="verdict"),
+    )
+    kinds: dict[str, Kind] = {"acc1": "share", "drop": "points", "ece": "number", "ece_rise": "signed"}
+    uses = {e.name: e.use for e in arena.entrants}
+    printed = {"G1": PAPER_ABLATIONS, "G2": PAPER_NEWS_ABLATIONS}.get(arena.paper, {})
+    blank, accuracy, error = text(""), main.cell(arena.reference, "acc1"), main.cell(arena.reference, "ece")
+    lines = [line_of(arena, arena.home, (accuracy, blank, blank, error, blank, blank))]
+    for c in some:
+        e = c.ece
+        figures = (
+            main.cell(c.other, "acc1"),
+            estimate(c.accuracy, "points"),
+            number(c.p, "p"),
+            main.cell(c.other, "ece"),
+            Cell(value=-e.value, low=-e.high, high=-e.low, n=e.n, kind="signed", how=e.how)
+            if c.cases
+            else Cell(kind="signed", n=e.n),
+            text(_ABLATED.get(c.verdict, c.verdict)),
+        )
+        lines.append(Line(name=c.other, cells=figures))
+        if uses[c.other] in printed:
+            lines.append(printed_line(printed[uses[c.other]], columns, kinds))
+    notes = (PAPER_NOTE,) if any(line.source == "paper" for line in lines) else ()
+    return table("ablations", "Ablations", columns, lines, *notes, first="Variant")
+
+
+_ABLATED = {
+    "beat": "the part helps",
+    "lost to": "better without it",
+    ALIKE: "no significant difference",
+}
+
+
+def members_table(arena: Arena, found: Sequence[Comparison], main: ReportTable) -> ReportTable | None:
+    """The panel against each of its members alone; the paper's pairs below."""
+    singles = [e for e in arena.entrants if e.use == "single"]
+    if not singles or arena.home.use in ("single", "self_consistency"):  # of one agent, no panel
+        return None
+    printed = PAPER_PAIRS if arena.paper == "G1" and arena.home.debates else ()
+    columns = (
+        Column(key="acc1", title="Acc@1 %", better="more"),
+        Column(key="acc3", title="Acc@3 %", better="more"),
+        Column(key="mrr", title="MRR", better="more"),
+        Column(key="acc1_difference", title=f"{arena.reference} less it, points"),
+        Column(key="p_mcnemar_adjusted", title="p adjusted"),
+    )
+    by = {c.other: c for c in found}
+    lines = []
+    for e in [*singles, arena.home]:
+        c = by.get(e.name)
+        cells = [main.cell(e.name, key) for key in ("acc1", "acc3", "mrr")]
+        cells += [text(""), text("")] if c is None else [estimate(c.accuracy, "points"), number(c.p, "p")]
+        lines.append(line_of(arena, e, cells))
+    kinds: dict[str, Kind] = {"acc1": "share", "acc3": "share"}
+    lines += [printed_line(pair, columns, kinds) for pair in printed]
+    return table(
+        "pairs",
+        "The panel and its members",
+        columns,
+        lines,
+        *(PAPER_NOTE,) if printed else (),
+        "A pair is a panel of two: run one study for each pair and give all folders to see them side by side.",
+    )

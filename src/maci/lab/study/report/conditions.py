@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from maci.calibration.stats import estimate
-from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, CaseId, Entrant, Place
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import Estimates, bounded
 from maci.lab.study.report.gather import Gathered
-from maci.lab.study.report.parts import by_method, line_of, table
-from maci.render.report import Cell, Column, Line, Table, number, text
+from maci.lab.study.report.tables import PAPER_FREE, PAPER_NOTE, PAPER_VOTES, by_method, line_of, table
+from maci.render.report import Cell, Column, Line, ReportTable, number, text
 
 _NAMES = ("low", "middle", "high")
 
@@ -60,7 +59,7 @@ MOST = 8
 REST = "all other groups"
 
 
-def group_table(arena: Arena, estimates: Estimates) -> Table | None:
+def group_table(arena: Arena, estimates: Estimates) -> ReportTable | None:
     """Acc@1 of every method in every group; ``None`` where there are not at least two."""
     group: dict[Place, str] = {
         place: answered.row.group for e in arena.entrants for place, answered in e.answers.items() if answered.row.group
@@ -117,7 +116,7 @@ def thirds(arena: Arena) -> tuple[dict[Place, str], str]:
     return dict(zip(q0, names, strict=True)), f"{low:.3f} and {high:.3f}"
 
 
-def quality_table(arena: Arena, estimates: Estimates) -> Table | None:
+def quality_table(arena: Arena, estimates: Estimates) -> ReportTable | None:
     """Accuracy of each method by third of Q₀."""
     third, cuts = thirds(arena)
     if not third:
@@ -126,12 +125,12 @@ def quality_table(arena: Arena, estimates: Estimates) -> Table | None:
     for entrant in arena.entrants:
         lines.append(line_of(arena, entrant, _right_in(entrant, third, _NAMES, estimates)))
         if arena.paper == "G1" and entrant.use == "majority_vote" and not any(line.source == "paper" for line in lines):
-            figures = tuple(number(paper.VOTES[name][1], "share") for name in _NAMES)
+            figures = tuple(number(PAPER_VOTES[name][1], "share") for name in _NAMES)
             lines.append(Line(name="paper: Majority vote (20)", cells=figures, source="paper"))
     notes = [f"Acc@1 %. Thirds of Q₀, cut at {cuts}."]
     if any(line.source == "paper" for line in lines):
         notes[0] = f"{notes[0][:-1]}; the paper cuts at 0.3 and 0.7."
-        notes.append(f"{paper.NOTE} It quotes these vote figures elsewhere as its own method's.")
+        notes.append(f"{PAPER_NOTE} It quotes these vote figures elsewhere as its own method's.")
     return table(
         "quality",
         "Accuracy by evidence quality",
@@ -141,7 +140,7 @@ def quality_table(arena: Arena, estimates: Estimates) -> Table | None:
     )
 
 
-def agreement_table(arena: Arena) -> Table | None:
+def agreement_table(arena: Arena) -> ReportTable | None:
     """How many of the votes the leading outcome has, by third of Q₀."""
     third, cuts = thirds(arena)
     voters = [e for e in arena.entrants if any(a.row.agreement is not None for a in e.answers.values())]
@@ -153,7 +152,7 @@ def agreement_table(arena: Arena) -> Table | None:
         cells = (agreement([x for where, x in given if where == name and x is not None]) for name in _NAMES)
         lines.append(Line(name=entrant.name, cells=tuple(cells)))
     if arena.paper == "G1":
-        figures = tuple(text(paper.VOTES[name][0]) for name in _NAMES)
+        figures = tuple(text(PAPER_VOTES[name][0]) for name in _NAMES)
         lines.append(Line(name="paper: Majority vote (20)", cells=figures, source="paper"))
     return table(
         "agreement",
@@ -161,11 +160,13 @@ def agreement_table(arena: Arena) -> Table | None:
         tuple(Column(key=f"agreement:{name}", title=f"{name} Q₀") for name in _NAMES),
         lines,
         f"Mean share of votes for the leading outcome in %, in brackets its quartiles (no confidence interval); Q₀ cut at {cuts}.",
-        *(paper.NOTE,) if arena.paper == "G1" else (),
+        *(PAPER_NOTE,) if arena.paper == "G1" else (),
     )
 
 
-def variant_table(study: Gathered, arena: Arena, found: Sequence[Comparison], estimates: Estimates) -> Table | None:
+def variant_table(
+    study: Gathered, arena: Arena, found: Sequence[Comparison], estimates: Estimates
+) -> ReportTable | None:
     """The methods that are the reference but for their settings; ``None`` where there are none."""
     known = {m.name: (m.use, _settings(m.options)) for some in study.meta.methods.values() for m in some}
     home = known.get(arena.reference)
@@ -224,7 +225,7 @@ def _same(home: Entrant, other: Entrant) -> float | None:
     return sum(alike) / len(alike) if alike else None
 
 
-def free_table(fought: Sequence[tuple[Gathered, Arena]], estimates: Estimates) -> Table | None:
+def free_table(fought: Sequence[tuple[Gathered, Arena]], estimates: Estimates) -> ReportTable | None:
     """Acc@1 with listed and with open outcomes, and what openness costs on the cases that have both; ``None`` without a pair."""
     pairs = [
         (listed, open_)
@@ -263,9 +264,9 @@ def free_table(fought: Sequence[tuple[Gathered, Arena]], estimates: Estimates) -
     ]
     notes = ["Acc@1 %. An open answer is right where it names the true outcome, or one that is narrower or wider."]
     if any(listed.paper == "G1" for listed, _ in pairs):
-        cells = tuple(text(x) for listed, _ in pairs for x in ((*paper.FREE, "", "") if listed.paper else ("",) * 4))
+        cells = tuple(text(x) for listed, _ in pairs for x in ((*PAPER_FREE, "", "") if listed.paper else ("",) * 4))
         lines.append(Line(name="paper: MACI", cells=cells, source="paper"))
-        notes.append(paper.NOTE)
+        notes.append(PAPER_NOTE)
     return table("free", "Constrained and free-text outcomes", columns, lines, *notes)
 
 

@@ -28,12 +28,11 @@ from maci.calibration.stats import (
 )
 from maci.lab.methods.method import Step
 from maci.lab.study.metrics import leads
-from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, CaseId, Entrant
 from maci.lab.study.report.estimates import Estimates, point
-from maci.lab.study.report.parts import by_method, line_of, table
+from maci.lab.study.report.tables import PAPER_CRIT, PAPER_NOTE, PAPER_TRENDS, by_method, line_of, table
 from maci.lab.study.study import Row
-from maci.render.report import Cell, Chart, Column, Line, Point, Series, Table, count, number, text
+from maci.render.report import Cell, Chart, Column, Line, Point, ReportTable, Series, count, number, text
 
 SIGNALS = (
     ("q", "Q", "evidence quality"),
@@ -50,7 +49,7 @@ def debaters(arena: Arena) -> list[Entrant]:
     return [e for e in arena.entrants if any(len(a.row.course) > 1 for a in e.answers.values())]
 
 
-def round_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
+def round_table(arena: Arena, estimates: Estimates) -> tuple[ReportTable, Chart]:
     """Accuracy after each round; a debate that has ended keeps its last answer, so n is the same in every round."""
     found: dict[str, list[Estimate]] = {}
     for entrant in debaters(arena):
@@ -98,7 +97,7 @@ def flips(pairs: Sequence[tuple[bool, bool, Hashable]], estimates: Estimates) ->
     return [*(count(sum(flipped for flipped, _ in side)) for side in sides), *shares]
 
 
-def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
+def flip_table(arena: Arena, estimates: Estimates) -> ReportTable | None:
     """From the openings' mixture to the end: what debate mends, and what it spoils."""
 
     def cells(entrant: Entrant) -> list[Cell] | None:
@@ -133,7 +132,7 @@ def flip_table(arena: Arena, estimates: Estimates) -> Table | None:
     )
 
 
-def signal_tables(arena: Arena, estimates: Estimates) -> Iterator[Table | Chart]:
+def signal_tables(arena: Arena, estimates: Estimates) -> Iterator[ReportTable | Chart]:
     """Mean signals by round, of the reference and of other debates that measure them; ablations aside."""
     shown = [e for e in debaters(arena) if not e.ablation or e.name == arena.reference]
     for entrant in shown:
@@ -142,7 +141,7 @@ def signal_tables(arena: Arena, estimates: Estimates) -> Iterator[Table | Chart]
             yield from signals if entrant.name == arena.reference else signals[:1]
 
 
-def _signals(entrant: Entrant, estimates: Estimates) -> tuple[Table, Chart] | None:
+def _signals(entrant: Entrant, estimates: Estimates) -> tuple[ReportTable, Chart] | None:
     lines, marks = [], {key: list[Point]() for key, _, _ in SIGNALS}
     for t in range(max(len(a.row.course) for a in entrant.answers.values())):
         some = entrant.picked(lambda a, t=t: len(a.row.course) > t)  # type: ignore[misc]
@@ -178,7 +177,7 @@ PEAK = 3
 """Rounds among which the largest information gain is looked for."""
 
 
-def trend_table(arena: Arena, estimates: Estimates) -> Table | None:
+def trend_table(arena: Arena, estimates: Estimates) -> ReportTable | None:
     """The paper's trends: D in round 1, the peak of Î in rounds 1–3, O in the last round; ``None`` below two levels."""
     held = {e.name: cl for e in arena.entrants if (cl := _level(e)) is not None}
     if len(set(held.values())) < 2:
@@ -191,8 +190,8 @@ def trend_table(arena: Arena, estimates: Estimates) -> Table | None:
         values = [[trend[i] for trend in trends] for i in range(3)]
         seen.append((cl, some.cases, values))
         lines.append(line_of(arena, entrant, [number(cl, "mean"), *map(estimate, estimates.means(values, some.cases))]))
-        if round(cl, 2) in paper.TRENDS:
-            figures = (number(cl, "mean"), *(text(x) for x in paper.TRENDS[round(cl, 2)]))
+        if round(cl, 2) in PAPER_TRENDS:
+            figures = (number(cl, "mean"), *(text(x) for x in PAPER_TRENDS[round(cl, 2)]))
             lines.append(Line(name="paper", cells=figures, source="paper"))
     lines.append(_correlations(seen, estimates))
     printed = any(line.source == "paper" for line in lines)
@@ -212,7 +211,7 @@ def trend_table(arena: Arena, estimates: Estimates) -> Table | None:
         "Means over cases; a case without the signal (nothing cited, say) is left out of that column. Spearman's correlation of CL "
         "with each signal over all cases and levels, cases resampled whole.",
         "Methods whose stop rule ended debates early differ in length too: hold stop.min_rounds = stop.max_rounds to compare levels.",
-        *(paper.NOTE,) if printed else (),
+        *(PAPER_NOTE,) if printed else (),
     )
 
 
@@ -247,7 +246,7 @@ BAND = 0.02
 """Mean scores no further apart than this are a tie."""
 
 
-def crit_table(arena: Arena, estimates: Estimates) -> Table | None:
+def crit_table(arena: Arena, estimates: Estimates) -> ReportTable | None:
     """α, mean correlations, and winners that another judge would change; ``None`` where no row has scores of two judges."""
     shown = [e for e in arena.entrants if not e.ablation or e.name == arena.reference]
     lines = by_method(arena, lambda e: _cells(e, estimates), shown)
@@ -255,7 +254,7 @@ def crit_table(arena: Arena, estimates: Estimates) -> Table | None:
         return None
     printed = [
         Cell(value=value, low=low, high=high, kind="number" if i < 3 else "share")
-        for i, (value, low, high) in enumerate(paper.CRIT)
+        for i, (value, low, high) in enumerate(PAPER_CRIT)
     ]
     lines.append(Line(name="paper: 3 LLM judges", cells=(count(150), *printed), source="paper"))
     return table(
@@ -283,7 +282,7 @@ def crit_table(arena: Arena, estimates: Estimates) -> Table | None:
         "From the scores of the debates, cases resampled whole; the winner is the agent with the higher mean score over the debate, "
         "judge by judge. Flips are Wilson intervals over debates and pairs of judges, which are not independent.",
         "Whether the order, the length or the author of an argument moves a score needs asking again: `maci audit judges`.",
-        paper.NOTE,
+        PAPER_NOTE,
     )
 
 

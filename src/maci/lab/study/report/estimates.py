@@ -19,6 +19,7 @@ from maci.calibration.stats import (
     bootstrap_all,
     bootstrap_mean,
     bootstrap_sums,
+    multiplied,
     numbered,
     ratio_sums,
     undefined,
@@ -74,10 +75,13 @@ def bounded(found: Estimate, cases: int, reach: float) -> Estimate:
     return Estimate(found.value, middle - u * reach, middle + u * reach, found.n, ALIKE)
 
 
-def _defined(values: Sequence[float] | Vector, cases: Sequence[Hashable]) -> tuple[Vector, list[Hashable]]:
+def _defined(values: Sequence[float] | Vector, cases: Sequence[Hashable]) -> tuple[Vector, Sequence[Hashable]]:
     """The values that are not nan, and their cases."""
     x = np.asarray(values, dtype=float)
-    keep = np.flatnonzero(~np.isnan(x))
+    gone = np.isnan(x)
+    if not gone.any():
+        return x, cases
+    keep = np.flatnonzero(~gone)
     return x[keep], [cases[i] for i in keep.tolist()]
 
 
@@ -101,6 +105,11 @@ class Estimates:
     def draws(self) -> Draws:
         """The resamples of all figures."""
         return Draws(self.seed, self.resamples)
+
+    @cached_property
+    def _uniform(self) -> dict[int, Vector]:
+        """For the latest number of cases: the draws of :meth:`calibrated_ece`, which are the same for every method."""
+        return {}
 
     @cached_property
     def _ratios(self) -> dict[tuple[bytes, bytes, int, str], Estimate]:
@@ -241,9 +250,12 @@ class Estimates:
             return undefined("no cases")
         confidence = np.array([scored[i].confidence for i in known])
         place, size = numbered([cases[i] for i in known])
-        right = self.rng().random((_PERFECT, size))[:, place] < confidence
+        if size not in self._uniform:
+            self._uniform.clear()
+            self._uniform[size] = self.rng().random((_PERFECT, size))
+        right = self._uniform[size][:, place] < confidence
         inside = np.zeros((len(known), BINS))
         inside[np.arange(len(known)), equal_width(confidence, BINS)] = 1.0
-        drawn = np.abs((confidence - right) @ inside).sum(axis=1) / len(known)
+        drawn = np.abs(multiplied(confidence - right, inside)).sum(axis=1) / len(known)
         low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
         return Estimate(float(drawn.mean()), low, high, len(known), "consistency resampling")

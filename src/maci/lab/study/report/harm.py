@@ -11,11 +11,11 @@ from maci.calibration.stats import Estimate, estimate
 from maci.lab.study.report.arena import Answered, Arena, Entrant
 from maci.lab.study.report.course import debaters, flips
 from maci.lab.study.report.estimates import Estimates, bounded
-from maci.lab.study.report.parts import by_method, table
-from maci.render.report import Cell, Column, Table, count
+from maci.lab.study.report.tables import by_method, table
+from maci.render.report import Cell, Column, ReportTable, count
 
 
-def harm_table(arena: Arena, estimates: Estimates) -> Table | None:
+def harm_table(arena: Arena, estimates: Estimates) -> ReportTable | None:
     """Moves of the agents' leads: to the majority, without evidence, from right to wrong and back."""
 
     def cells(entrant: Entrant) -> list[Cell]:
@@ -69,17 +69,16 @@ def _rate(above: Sequence[float], below: Sequence[float], cases: Sequence[Hashab
 
 def _moves(answer: Answered) -> tuple[int, int]:
     """(changes of a lead, of them to the former majority's)."""
-    to = [now == most for was, now, most in answer.turns if was is not None and now is not None and was != now]
-    return len(to), sum(to)
+    return len(answer.moves), sum(answer.moves)
 
 
 def _flips(answer: Answered) -> list[tuple[bool, bool]]:
     """(right before, right now) of every agent and round; nothing where the truth is not known."""
     gold = answer.row.gold
-    return [] if gold is None else [(was == gold, now == gold) for was, now, _ in answer.turns]
+    return [] if gold is None else [(was == gold, now == gold) for was, now in answer.turns]
 
 
-def hollow_table(arena: Arena, estimates: Estimates) -> Table | None:
+def hollow_table(arena: Arena, estimates: Estimates) -> ReportTable | None:
     """Of the debates that came to agree: how many consensuses are hollow, and which of them are right."""
 
     def cells(entrant: Entrant) -> list[Cell] | None:
@@ -116,7 +115,7 @@ def _came_to_agree(answer: Answered) -> bool:
     return bool(rounds) and len(set(rounds[0].values())) > 1 and len(set(rounds[-1].values())) == 1
 
 
-def seat_table(arena: Arena, estimates: Estimates) -> Table | None:
+def seat_table(arena: Arena, estimates: Estimates) -> ReportTable | None:
     """Whose opening becomes the answer, by seat."""
 
     def cells(entrant: Entrant) -> list[Cell] | None:
@@ -152,8 +151,8 @@ def seat_table(arena: Arena, estimates: Estimates) -> Table | None:
     )
 
 
-def rollback_table(arena: Arena, estimates: Estimates) -> Table | None:
-    """What falling back to the round-0 vote would have gained, for debates that did not."""
+def rollback_table(arena: Arena, estimates: Estimates) -> ReportTable | None:
+    """What falling back to the vote of the openings would have gained, for debates that did not."""
 
     def cells(entrant: Entrant) -> list[Cell] | None:
         some = entrant.picked(lambda a: a.row.harm is not None and a.row.gold is not None)
@@ -169,18 +168,24 @@ def rollback_table(arena: Arena, estimates: Estimates) -> Table | None:
 
     return table(
         "rollback",
-        "Harm: falling back to the round-0 vote",
+        "Harm: falling back to the vote of the openings",
         (
             Column(key="n", title="debates"),
-            Column(key="left", title="left round 0", about="answers that are not the round-0 vote"),
-            Column(key="rollback", title="worse", about="of them: with less admitted evidence than the round-0 vote"),
+            Column(key="left", title="left it", about="answers that are not the vote of the openings"),
+            Column(
+                key="rollback",
+                title="worse",
+                about="of them: with less admitted evidence than the vote of the openings",
+            ),
             Column(
                 key="rollback_gain",
                 title="gain",
                 better="more",
                 about="change of Acc@1 in points if those had been rolled back",
             ),
-            Column(key="unearned", title="no better", about="with no more admitted evidence than the round-0 vote"),
+            Column(
+                key="unearned", title="no better", about="with no more admitted evidence than the vote of the openings"
+            ),
             Column(key="unearned_gain", title="gain", better="more"),
         ),
         by_method(arena, cells, debaters(arena)),
@@ -193,7 +198,7 @@ def _left(answer: Answered) -> bool:
 
 
 def _gain(answer: Answered, equal: bool) -> float | None:
-    """−1, 0 or 1: what the round-0 vote would have changed; ``None`` where the answer stays."""
+    """−1, 0 or 1: what the vote of the openings would have changed; ``None`` where the answer stays."""
     harm = answer.row.harm
     if harm is None or not _left(answer):
         return None

@@ -6,13 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from maci.calibration.stats import FDR, estimate
-from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Answered, Arena, Entrant
 from maci.lab.study.report.compare import ALIKE as ALIKE_IN_ACCURACY
 from maci.lab.study.report.compare import Comparison
 from maci.lab.study.report.estimates import ALIKE, Estimates, point
-from maci.lab.study.report.parts import by_method, line_of, printed_line, table, widened
-from maci.render.report import Cell, Chart, Column, Kind, Line, Point, Section, Series, Table, count, number, text
+from maci.lab.study.report.tables import (
+    PAPER_MAIN,
+    PAPER_NEWS_MAIN,
+    PAPER_NOTE,
+    Printed,
+    by_method,
+    line_of,
+    printed_line,
+    table,
+    widened,
+)
+from maci.render.report import Cell, Chart, Column, Kind, Line, Point, ReportTable, Section, Series, count, number, text
 
 _MAIN: tuple[tuple[Column, Kind], ...] = (
     (Column(key="n", title="n", about="answers scored"), "count"),
@@ -102,10 +111,10 @@ def _spent(answers: Sequence[Answered]) -> dict[str, list[float]]:
     }
 
 
-def _printed(arena: Arena) -> dict[str, paper.Printed]:
+def _printed(arena: Arena) -> dict[str, Printed]:
     """Entrant → its line in the paper's table for such data; the single model of the paper is its best. None for other data."""
-    table = {"G1": paper.MAIN, "G2": paper.NEWS_MAIN}.get(arena.paper, {})
-    found: dict[str, paper.Printed] = {}
+    table = {"G1": PAPER_MAIN, "G2": PAPER_NEWS_MAIN}.get(arena.paper, {})
+    found: dict[str, Printed] = {}
     for use, line in table.items():
         there = [e for e in arena.entrants if e.use == use]
         best = [e for e in there if e.best] or there
@@ -114,7 +123,7 @@ def _printed(arena: Arena) -> dict[str, paper.Printed]:
     return found
 
 
-def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
+def main_table(arena: Arena, estimates: Estimates) -> tuple[ReportTable, Chart]:
     """G1's shape: what was right, how well the probabilities fit, and what it cost; the paper's figures below ours."""
     columns, kinds = [column for column, _ in _MAIN], {c.key: kind for c, kind in _MAIN if kind != "count"}
     lines, points = [], []
@@ -145,7 +154,7 @@ def main_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
     notes += widened("ECE", [(line.name, main.cell(line.name, "ece").how) for line in lines])
     if printed:
         notes += [
-            paper.NOTE,
+            PAPER_NOTE,
             "The paper does not say which form its Brier score has; by its size it is the top-1 form.",
         ]
     if len({len(e.answers) for e in arena.entrants}) > 1:
@@ -177,7 +186,7 @@ def _frontier(points: Sequence[Series]) -> tuple[Series, ...]:
     return tuple(replace(s, quiet=not s.reference and s.name not in ahead) for s in points)
 
 
-def overview(sections: Sequence[Section]) -> Table | None:
+def overview(sections: Sequence[Section]) -> ReportTable | None:
     """Accuracy of every method on every data set, where there are several."""
     mains = [(s, t) for s in sections for t in s.tables if t.key == "main"]
     if len(mains) < 2:
@@ -207,7 +216,7 @@ def overview(sections: Sequence[Section]) -> Table | None:
     )
 
 
-def compute_table(arena: Arena, found: Sequence[Comparison], estimates: Estimates) -> Table:
+def compute_table(arena: Arena, found: Sequence[Comparison], estimates: Estimates) -> ReportTable:
     """Accuracy for what it cost, and of methods run at several sizes the one that costs about as much as the reference."""
     means = {e.name: _mean_tokens(e) for e in arena.entrants}
     home = means[arena.reference]
@@ -291,7 +300,7 @@ def _nearest(arena: Arena, means: Mapping[str, float | None]) -> dict[str, str]:
     return found
 
 
-def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> tuple[Table, Chart]:
+def difference_table(arena: Arena, found: Sequence[Comparison], tests: int) -> tuple[ReportTable, Chart]:
     """The reference less each other method."""
     lines = tuple(
         Line(

@@ -15,15 +15,24 @@ import numpy as np
 from maci.calibration.stats import estimate
 from maci.lab.methods.method import Step
 from maci.lab.study.metrics import ScoredAnswer, score
-from maci.lab.study.report import paper
 from maci.lab.study.report.arena import Arena, Entrant, Place
 from maci.lab.study.report.estimates import Estimates
 from maci.lab.study.report.gather import Gathered
-from maci.lab.study.report.parts import by_method, line_of, printed_line, table
+from maci.lab.study.report.tables import (
+    PAPER_DISTANCE_NOTE,
+    PAPER_DISTANCES,
+    PAPER_NEWS,
+    PAPER_NEWS_ABLATIONS,
+    PAPER_NOTE,
+    by_method,
+    line_of,
+    printed_line,
+    table,
+)
 from maci.lab.study.study import Row
 from maci.moderator.belief import Vector
 from maci.moderator.divergence import cross_entropy, shared_information, wasserstein
-from maci.render.report import Cell, Column, Line, Table, count, show, show_value, text
+from maci.render.report import Cell, Column, Line, ReportTable, count, show, show_value, text
 
 NEUTRAL = "always neutral"
 
@@ -43,7 +52,7 @@ def _neutral(row: Row) -> ScoredAnswer:
     return score(ends, None, row.positions, row.raters)
 
 
-def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
+def ordered_table(arena: Arena, estimates: Estimates) -> ReportTable | None:
     """Distances in steps of the scale; ``None`` where nothing is ordered."""
     rows = {p: a.row for e in arena.entrants for p, a in e.answers.items() if a.row.positions}
     if not rows:
@@ -70,7 +79,7 @@ def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
         own = {p: a.scored for p, a in entrant.answers.items() if p in rows}
         if own:
             lines.append(line_of(arena, entrant, cells(own, home=entrant.name == arena.reference)))
-            printed = paper.NEWS.get(entrant.use) or paper.NEWS_ABLATIONS.get(entrant.use)
+            printed = PAPER_NEWS.get(entrant.use) or PAPER_NEWS_ABLATIONS.get(entrant.use)
             if arena.paper == "G2" and printed is not None:
                 lines.append(printed_line(printed, columns, {}))
     neutral = {place: _neutral(row) for place, row in rows.items()}
@@ -83,7 +92,7 @@ def ordered_table(arena: Arena, estimates: Estimates) -> Table | None:
         lines,
         "Of the answers as given, not calibrated: softening pulls every answer to the middle. Distances are in steps of the scale.",
         "Distance from the centre is no accuracy: read it only beside `always neutral`, which has distance 0 without reading anything.",
-        *(paper.NOTE,) if arena.paper == "G2" else (),
+        *(PAPER_NOTE,) if arena.paper == "G2" else (),
     )
 
 
@@ -108,7 +117,7 @@ def _columns(reference: str, raters: Sequence[str]) -> list[Column]:
     ]
 
 
-def ordered_words(found: Table, reference: str) -> str:
+def ordered_words(found: ReportTable, reference: str) -> str:
     """What an answer that reads nothing would have scored."""
     right = show_value(found.cell(NEUTRAL, "acc1"))
     words = f"Answering neutral always has distance 0 from the centre and is right in {right} % of these cases"
@@ -147,8 +156,8 @@ def _raters(
         cells[0] = estimate(estimates.mean(far, [p.case for p in places]))
         lines.append(Line(name=name, cells=tuple(cells), source="baseline"))
         side = "rater D" if "democrat" in who else "rater R" if "republican" in who else "raters" if who == name else ""
-        if side in paper.NEWS:
-            lines.append(printed_line(paper.NEWS[side], columns, {}))
+        if side in PAPER_NEWS:
+            lines.append(printed_line(PAPER_NEWS[side], columns, {}))
     return lines
 
 
@@ -184,7 +193,7 @@ def _usable(arena: Arena) -> dict[Place, Row]:
     }
 
 
-def distance_table(arena: Arena, estimates: Estimates) -> Table | None:
+def distance_table(arena: Arena, estimates: Estimates) -> ReportTable | None:
     """Mean DR, DS, SR of every method, and how far the reference moved from each one-shot answer."""
     rows = _usable(arena)
     if not rows:
@@ -218,7 +227,7 @@ def distance_table(arena: Arena, estimates: Estimates) -> Table | None:
     always = (*_distances(neutral, [p.case for p in places], estimates), text(""))
     lines = [*by_method(arena, cells), Line(name=NEUTRAL, cells=always, source="baseline")]
     if arena.paper == "G2":
-        lines += [printed_line(one, columns, {"distance:n": "count"}) for one in paper.DISTANCES]
+        lines += [printed_line(one, columns, {"distance:n": "count"}) for one in PAPER_DISTANCES]
     d, r = next(iter(rows.values())).raters
     return table(
         "distances",
@@ -227,7 +236,7 @@ def distance_table(arena: Arena, estimates: Estimates) -> Table | None:
         lines,
         f"D is {d}, R is {r}, S the answer's top outcome; steps of the scale. One-shot answers are those of `single`.",
         "An answer that is always neutral lies between any two raters on different sides; read the distances beside its line.",
-        *(paper.DISTANCE_NOTE, paper.NOTE) if arena.paper == "G2" else (),
+        *(PAPER_DISTANCE_NOTE, PAPER_NOTE) if arena.paper == "G2" else (),
     )
 
 
@@ -238,7 +247,7 @@ def _distances(apart: Sequence[tuple[int, int, int]], cases: Sequence[Hashable],
     return [count(len(apart)), *map(estimate, means), estimate(between, "share")]
 
 
-def article_table(arena: Arena) -> Table | None:
+def article_table(arena: Arena) -> ReportTable | None:
     """The paper's shape: where D, R, S and the one-shot answers put each article. The first articles by id, under the first seed."""
     rows = {p: row for p, row in _usable(arena).items() if p in arena.home.answers}
     if not rows:
@@ -297,7 +306,7 @@ def _on(order: Sequence[str], belief: Mapping[str, float]) -> Vector:
     return p / p.sum() if p.sum() > 0 else np.full(len(order), 1 / len(order))
 
 
-def mitigation_table(study: Gathered, arena: Arena, estimates: Estimates) -> Table | None:
+def mitigation_table(study: Gathered, arena: Arena, estimates: Estimates) -> ReportTable | None:
     """How far apart agents were at the opening and at the end, of every debate on a scale."""
 
     def cells(entrant: Entrant) -> list[Cell] | None:

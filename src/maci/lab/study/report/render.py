@@ -23,10 +23,8 @@ from maci.lab.study.report.compare import ALIKE
 from maci.lab.study.study import Meta, Row
 from maci.paths import writing
 from maci.render.html import to_html
-from maci.render.latex import to_latex
-from maci.render.markdown import to_markdown
-from maci.render.report import Cell, Column, Kind, Line, Report, Section, Table, columns, text
-from maci.render.text import to_text
+from maci.render.report import Cell, Column, Kind, Line, Report, ReportTable, Section, columns, text
+from maci.render.text import to_latex, to_markdown, to_text
 
 MORE = (
     "More tables (equal compute, ablations, members, evidence quality, groups, rounds, flips, signals, contentiousness, raters and "
@@ -50,7 +48,7 @@ def brief(report: Report) -> Report:
     return replace(report, sections=sections, tables=_first(report.tables))
 
 
-def _first(tables: Sequence[Table]) -> tuple[Table, ...]:
+def _first(tables: Sequence[ReportTable]) -> tuple[ReportTable, ...]:
     kept = [(table, _FIRST[table.key]) for table in tables if table.key in _FIRST]
     return tuple(
         table.only([i for i, c in enumerate(table.columns) if c.key in named or not named]) for table, named in kept
@@ -96,7 +94,7 @@ _TONES: Mapping[str, tuple[Kind, str]] = {
 }
 
 
-def methods(section: Section) -> Iterator[Table]:
+def methods(section: Section) -> Iterator[ReportTable]:
     """A line for each method, the most accurate first: figures of the main table beside those of the differences."""
     tables = {table.key: table for table in section.tables}
     if "main" not in tables:
@@ -138,7 +136,7 @@ def methods(section: Section) -> Iterator[Table]:
         return -value if isinstance(value, float) else 1.0
 
     lines = [replace(line, cells=tuple(cells(line.name))) for line in sorted(ours, key=merit)]
-    yield Table(
+    yield ReportTable(
         key="methods",
         title=f"{len(lines)} methods, the most accurate first",
         columns=(first, *beside, *rest),
@@ -147,10 +145,10 @@ def methods(section: Section) -> Iterator[Table]:
     )
 
 
-def _sentences(section: Section) -> tuple[Table, ...]:
+def _sentences(section: Section) -> tuple[ReportTable, ...]:
     """Every comparison as a sentence, for those who want to read it so."""
     lines = tuple(Line(name=str(i), cells=(text(one),)) for i, one in enumerate(section.verdicts, 1))
-    table = Table(
+    table = ReportTable(
         key="sentences", title="Every comparison in words", first="#", columns=columns("comparison"), lines=lines
     )
     return (table,) if lines else ()
@@ -201,7 +199,7 @@ def to_csv(report: Report) -> str:
     return out.getvalue()
 
 
-def _lesson(table: Table, line: Line) -> list[list[Any]]:
+def _lesson(table: ReportTable, line: Line) -> list[list[Any]]:
     """What was learnt of an agent, in the columns of methods."""
     cells = {column.key: cell for column, cell in zip(table.columns, line.cells, strict=True)}
     who = f"agent {line.name} (seed {cells['seed'].value})"

@@ -31,18 +31,18 @@ from maci.calibration.profile import nonconformity_at
 from maci.calibration.stats import Estimate, Statistic, estimate
 from maci.calibration.temperature import Softening, fit_softening
 from maci.errors import InputError
-from maci.lab.study.metrics import reliability
+from maci.lab.study.metrics import by_level, one_each, reliability
 from maci.lab.study.report.arena import Arena, Entrant, Learner, Picked
 from maci.lab.study.report.estimates import Estimates, covering, point
 from maci.lab.study.report.gather import Gathered
-from maci.lab.study.report.parts import line_of, table
+from maci.lab.study.report.tables import line_of, table
 from maci.lab.study.study import Row
 from maci.moderator.belief import Vector
 from maci.moderator.conformal import Score, prediction_set, quantile, smallest
-from maci.render.report import Cell, Chart, Column, Line, Point, Series, Table, count, number, text
+from maci.render.report import Cell, Chart, Column, Line, Point, ReportTable, Series, count, number, text
 
 
-def reliability_table(arena: Arena) -> tuple[Table, Chart]:
+def reliability_table(arena: Arena) -> tuple[ReportTable, Chart]:
     """How often the reference was right when it was so sure; all methods in the chart."""
     series, lines = [], list[Line]()
     for entrant in arena.entrants:
@@ -110,7 +110,7 @@ def _missing(arena: Arena) -> tuple[str, ...]:
     )
 
 
-def selective_table(arena: Arena, estimates: Estimates) -> tuple[Table, Chart]:
+def selective_table(arena: Arena, estimates: Estimates) -> tuple[ReportTable, Chart]:
     """Accuracy of the surest answers, by how many are given."""
     lines, series = [], []
     for entrant in _shown(arena):
@@ -166,7 +166,7 @@ def _accuracy(w: Vector, right: Vector, cases: Sequence[Hashable], estimates: Es
     return covering(estimates.ratio((w * right)[keep], w[keep], by))
 
 
-def conformal_table(study: Gathered, arena: Arena, estimates: Estimates) -> Table:
+def conformal_table(study: Gathered, arena: Arena, estimates: Estimates) -> ReportTable:
     """Whether prediction sets hold the truth as often as promised, and how large they are."""
     lines = []
     dev = _dev(study, arena)
@@ -178,7 +178,7 @@ def conformal_table(study: Gathered, arena: Arena, estimates: Estimates) -> Tabl
         if not some.places or not learnt or not any(len(sets.scores) for sets in learnt.values()):
             continue
         whose = [Learner(p.data, p.seed, a.row.method) for p, a in zip(some.places, some.answers, strict=True)]
-        soft = [learnt[key].calibration.apply(a.row.belief or {}) for key, a in zip(whose, some.answers, strict=True)]
+        soft = _calibrated(some, whose, learnt)
         lines += [
             line_of(arena, entrant, _cells(some, whose, soft, learnt, promised, estimates)) for promised in PROMISED
         ]
@@ -206,6 +206,18 @@ def conformal_table(study: Gathered, arena: Arena, estimates: Estimates) -> Tabl
         "coverage the set holds every outcome. The promise is about cases like those of dev.",
         *_missing(arena),
     )
+
+
+def _calibrated(some: Picked, whose: Sequence[Learner], learnt: Mapping[Learner, Sets]) -> list[Mapping[str, float]]:
+    """The calibrated belief of each answer."""
+    found: list[Mapping[str, float]] = [{} for _ in whose]
+    for key, sets in learnt.items():
+        mine = [i for i, who in enumerate(whose) if who == key]
+        for i, p in zip(
+            mine, sets.calibration.apply_all([some.answers[i].row.belief or {} for i in mine]), strict=True
+        ):
+            found[i] = p
+    return found
 
 
 def _dev(study: Gathered, arena: Arena) -> dict[Learner, list[Row]]:
@@ -278,10 +290,11 @@ def learn_sets(rows: Iterable[Row]) -> Sets:
     first, second = halves
     calibration = fit_softening([row.belief or {} for row in first], [row.gold or "" for row in first])
     named = [row for row in first if row.gold in (row.belief or {})]
-    p = [np.array(list(calibration.apply(row.belief or {}).values()), dtype=float) for row in named]
+    p = [np.array(list(b.values()), dtype=float) for b in calibration.apply_all([row.belief or {} for row in named])]
     gold = [list(row.belief or {}).index(row.gold or "") for row in named]
     score = smallest(p, gold)
-    scores = [nonconformity_at(calibration.apply(row.belief or {}), row.gold or "", score) for row in second]
+    soft = calibration.apply_all([row.belief or {} for row in second])
+    scores = [nonconformity_at(b, row.gold or "", score) for b, row in zip(soft, second, strict=True)]
     return Sets(calibration=calibration, score=score, scores=np.array(scores, dtype=float))
 
 
@@ -341,17 +354,12 @@ def aurc_of(confidence: ArrayLike, correct: ArrayLike) -> Statistic:
     >>> aurc_of([0.9, 0.8, 0.7, 0.6], [1, 1, 0, 0])(np.arange(4)[None]).round(4).tolist()
     [0.2083]
     """
-    sure, wrong = np.asarray(confidence, dtype=float), 1 - np.asarray(correct, dtype=float)
-    if sure.shape != wrong.shape:
-        raise InputError(f"confidence has {sure.size} values and correct {wrong.size}: give one of each per case")
-    distinct, code = np.unique(-sure, return_inverse=True)
-    m = len(distinct)
+    sure, right = one_each(confidence, correct)
+    tallies = by_level(-sure, 1 - right)
 
     def area(i: NDArray[np.int64]) -> Vector:
-        rows, n = i.shape
-        flat = (code[i] + m * np.arange(rows)[:, None]).ravel()
-        c = np.bincount(flat, minlength=rows * m).reshape(rows, m)
-        e = np.bincount(flat, weights=wrong[i].ravel(), minlength=rows * m).reshape(rows, m)
+        n = i.shape[1]
+        c, e = tallies(i)
         upto = np.cumsum(c, axis=1)
         before, errors = upto - c, np.cumsum(e, axis=1) - e
         harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])

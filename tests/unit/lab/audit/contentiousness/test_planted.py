@@ -19,8 +19,7 @@ from maci.lab.audit.contentiousness.trends import Trend, trend
 from maci.lab.audit.contentiousness.verdict import Findings, findings, judge
 from maci.llm.model import Message, Request
 from maci.render.html import to_html
-from maci.render.markdown import to_markdown
-from maci.render.text import to_text
+from maci.render.text import to_markdown, to_text
 from maci.story import Story
 
 

@@ -1,0 +1,118 @@
+"""Inspect runs MACI's methods as solvers: a real `inspect eval`, offline, on its mock model."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+inspect_ai = pytest.importorskip("inspect_ai", reason="needs the extra inspect: pip install '.[inspect]'")
+
+from inspect_ai import Task, eval  # noqa: E402
+from inspect_ai.dataset import Sample  # noqa: E402
+from inspect_ai.model import ModelOutput, ModelUsage, get_model  # noqa: E402
+from inspect_ai.scorer import choice  # noqa: E402
+
+from maci.integrations.inspect import SOLVERS, belief, crit  # noqa: E402
+from maci.lab.methods import names  # noqa: E402
+from maci.record.transcript import read  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("default")  # of libraries that Inspect brings
+OPTIONS = ("Dengue fever", "Measles", "Gout")
+GRADES = {"justification": "It follows.", "evidence": 80, "logic": 90, "relevance": 100}
+
+
+def reply(messages, tools, tool_choice, config):
+    """What a model would answer, by the form it is asked to fill."""
+    form = config.response_schema.json_schema.properties if config.response_schema else {}
+    text = (
+        json.dumps({"pieces": ["supports"], "links": [90], **GRADES}) if "logic" in form else json.dumps(filled(form))
+    )
+    return answered(text)
+
+
+def answered(text):
+    """With usage: without it Inspect would fetch a tokenizer to count."""
+    output = ModelOutput.from_content("mockllm/model", text)
+    output.usage = ModelUsage(input_tokens=200, output_tokens=50, total_tokens=250)
+    return output
+
+
+def filled(form):
+    values = {}
+    for name, schema in form.items():
+        if schema.properties:
+            inner = dict.fromkeys(schema.properties, 0.1)
+            first = next(iter(inner), None)
+            values[name] = {**inner, first: 0.8} if first is not None else {}
+        elif schema.type == "array":
+            values[name] = [filled(schema.items.properties)] if schema.items and schema.items.properties else []
+        elif schema.enum:
+            values[name] = schema.enum[0]
+        elif schema.type in ("number", "integer"):
+            values[name] = 80
+        else:
+            values[name] = "Fever and pain behind the eyes."
+    return values
+
+
+def sample(**more):
+    return Sample(input="Fever and pain behind the eyes: which?", choices=list(OPTIONS), target="A", **more)
+
+
+def run(folder, solver, scorer, **more):
+    model = get_model("mockllm/model", custom_outputs=reply, memoize=False)
+    task = Task(dataset=[sample(**more)], solver=solver, scorer=scorer)
+    (log,) = eval(task, model=model, log_dir=str(folder), display="none")
+    return log
+
+
+@pytest.mark.parametrize("name", list(names()))
+def test_every_method_is_a_solver_on_inspects_models(name, tmp_path):
+    options = {"record": str(tmp_path / "kept")} | ({"n": 3} if name in ("majority_vote", "self_consistency") else {})
+    log = run(tmp_path / "logs", SOLVERS[name](**options), [belief(), choice()])
+    assert log.status == "success", log.error
+    (done,) = log.samples
+    assert done.error is None and done.metadata["maci"]["answer"] == "Dengue fever", done.metadata["maci"]
+    assert done.scores["belief"].value == "C" and done.scores["choice"].value == "C"
+    assert sum(done.metadata["maci"]["belief"].values()) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_log_links_the_transcript_of_a_debate(tmp_path):
+    log = run(tmp_path / "logs", SOLVERS["maci"](record=str(tmp_path / "kept")), belief())
+    path = Path(log.samples[0].metadata["maci"]["transcript"])
+    assert path.is_relative_to(tmp_path / "kept") and read(path).events[-1].type == "finished"
+    assert any(event.event == "info" and event.source == "maci" for event in log.samples[0].events)
+
+
+def test_brier_and_ece_are_those_of_the_belief(tmp_path):
+    log = run(tmp_path / "logs", SOLVERS["single"](record=str(tmp_path / "kept")), belief())
+    p = log.samples[0].metadata["maci"]["belief"]
+    found = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
+    assert found["brier"] == pytest.approx(sum((x - (y == "Dengue fever")) ** 2 for y, x in p.items()), abs=1e-5)
+    assert found["ece"] == pytest.approx(1 - p["Dengue fever"], abs=1e-5)
+
+
+def test_crit_scores_the_answer_of_any_solver(tmp_path):
+    from inspect_ai.solver import generate
+
+    log = run(tmp_path / "logs", generate(), crit(), metadata={"evidence": ["Dengue brings pain behind the eyes."]})
+    score = log.samples[0].scores["crit"]
+    assert score.value == pytest.approx(0.9) and score.metadata["evidence"] == pytest.approx(0.8)
+
+
+def test_a_judge_that_cannot_score_leaves_the_sample_unscored(tmp_path):
+    from inspect_ai.solver import generate
+
+    model = get_model("mockllm/model", custom_outputs=lambda *_: answered("?"), memoize=False)
+    (log,) = eval(
+        Task(dataset=[sample()], solver=generate(), scorer=crit()), model=model, log_dir=str(tmp_path), display="none"
+    )
+    assert math.isnan(log.samples[0].scores["crit"].value)
+
+
+def test_a_limit_of_inspects_ends_the_sample(tmp_path):
+    model = get_model("mockllm/model", custom_outputs=reply, memoize=False)
+    task = Task(dataset=[sample()], solver=SOLVERS["maci"](record=str(tmp_path / "kept")), scorer=belief())
+    (log,) = eval(task, model=model, log_dir=str(tmp_path), display="none", token_limit=300)
+    assert log.samples[0].limit is not None and log.samples[0].limit.type == "token"
