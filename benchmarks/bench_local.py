@@ -37,8 +37,9 @@ from typing import Any
 from maci.cases.case import load_case
 from maci.controller.inputs import TurnFailed
 from maci.debating.loop import debate
-from maci.llm.local import Counters, LocalProvider
 from maci.llm.local import provider as local
+from maci.llm.local.engine import Counters
+from maci.llm.local.provider import LocalProvider
 from maci.llm.model import Message, Reply, Request, Schema
 from maci.llm.providers import Http
 from maci.seating.seating import PanelChoice, seat_case

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from maci.errors import ContextOverflow
-from maci.llm.local import LocalProvider
+from maci.llm.local.provider import LocalProvider
 from maci.llm.local.weights import pull
 from maci.llm.model import Message, Reply, Request, Schema
 
@@ -181,7 +181,7 @@ def test_a_cancelled_call_frees_its_place() -> None:
 
 SCRIPT = f"""
 import asyncio, sys
-from maci.llm.local import LocalProvider
+from maci.llm.local.provider import LocalProvider
 from maci.llm.model import Message, Request
 
 async def main():

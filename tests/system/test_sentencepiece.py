@@ -17,7 +17,7 @@ import pytest
 
 from maci.agents.debater import Form
 from maci.evidence.span import Span
-from maci.llm.local import LocalProvider
+from maci.llm.local.provider import LocalProvider
 from maci.llm.model import Message, Reply, Request, Schema
 from maci.paths import weights_dir
 

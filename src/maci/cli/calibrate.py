@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -107,6 +106,8 @@ def calibrate(
     Says what the debates will cost and asks first. Interrupted, the same command continues where it was. Without cases it learns from
     past debates whose answer is known: the `gold` of their case, or what `maci outcome` recorded.
     """
+    import asyncio
+
     from maci.calibration.development import Teacher, known_cases, plan, sets_promised, split
     from maci.cli.terminal import ProgressBars
     from maci.debating.batch import owning
@@ -187,6 +188,8 @@ def _sources(of: Curriculum) -> str:
 
 def _agreed(of: Curriculum, choice: PanelChoice, consent: Consent, output: OutputOptions) -> bool:
     """Whether to go on: the price is said first, and asked about on a terminal; readers cost nothing and are not asked about."""
+    import asyncio
+
     from maci.debating.batch import entries
     from maci.debating.estimate import price
     from maci.seating.spec import PanelSpec
@@ -274,6 +277,8 @@ def _from_study(folder: Path) -> TaskCalibration:
 
 def _made_for(meta: Meta, row: Row) -> str:
     """The panel of the study as a debate would record it."""
+    import asyncio
+
     from maci.controller.reading import made_for
     from maci.lab.study.study import Study, resolve
     from maci.lab.study.worker import Worker

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json as jsonlib
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -56,6 +55,8 @@ def doctor(
     Every model named is asked twice, for a few tokens. Without --panel, --agents, --judges and a panel in maci.toml, every service
     that has a key is asked what it serves, which costs nothing, and every local model that is here is tried.
     """
+    import asyncio
+
     if panel.env_file is not None:
         from maci.seating.discover import use_env_file
 
@@ -105,6 +106,8 @@ def _lines(findings: Sequence[CheckResult], spent: Usage, plain: bool) -> Iterat
 
 def _try_live(panel: PanelOptions, out: Path, *, json: bool) -> bool:
     """``--live``: hold one capped debate with each configured provider, write a report that can be shared; whether all of them work."""
+    import asyncio
+
     from maci.debating.live_trial import TOKENS, USD, live_report, trial_models
     from maci.seating import choose
     from maci.seating.file import find

@@ -213,7 +213,7 @@ class House:
         seconds: float,
     ) -> Provider:
         if prefix == "local":
-            from maci.llm.local import LocalProvider
+            from maci.llm.local.provider import LocalProvider
 
             return LocalProvider(
                 model,

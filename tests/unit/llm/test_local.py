@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 from maci.errors import ConfigError, ContextOverflow, Interrupted, MissingExtra, ModelError, UnknownModel, WrongKey
-from maci.llm.local import Counters, LocalProvider, engine, provider
+from maci.llm.local import engine, provider
 from maci.llm.local import engine as shared
+from maci.llm.local.engine import Counters
 from maci.llm.local.gguf import fingerprint, source_of, training_context
-from maci.llm.local.provider import cores
+from maci.llm.local.provider import LocalProvider, cores
 from maci.llm.model import Message, Request, Schema
 from maci.llm.models import House
 from maci.llm.providers._schema import gbnf

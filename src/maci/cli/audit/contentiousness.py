@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json as jsonlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -133,6 +132,8 @@ def _others(options: DialAudit, plan: DialPlan, panel: PanelSpec | str, spoken: 
 def _summarised(
     options: DialAudit, plan: DialPlan, panel: PanelSpec, spoken: Sequence[Spoken], aggregator: str
 ) -> Summaries:
+    import asyncio
+
     agents, _ = names(panel.agents, ())
     asked = panel.model_copy(update={"judges": judges_of([JudgeSpec(model=aggregator)], "--self-summaries")})
     house = checked_house(asked, options.choice)
@@ -238,6 +239,8 @@ def _identity(options: DialAudit, plan: DialPlan, panel: PanelSpec | str) -> dic
 
 
 def _hold(options: DialAudit, plan: DialPlan, panel: PanelSpec | str, folder: Path) -> None:
+    import asyncio
+
     house = checked_house(panel, options.choice) if isinstance(panel, PanelSpec) else None
     local = isinstance(panel, PanelSpec) and any(name.startswith("local/") for name in panel.seated)
 

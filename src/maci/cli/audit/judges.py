@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 import json as jsonlib
@@ -113,6 +112,8 @@ def _ledger(options: JudgeAudit, bench: JudgeBench) -> Ledger:
 
 
 def _audit(options: JudgeAudit, bench: JudgeBench, screen: ProgressBars) -> None:
+    import asyncio
+
     plan = ProbePlan(
         probes=_probes(options), probed=options.asked.probed, repeats=options.asked.repeats, seed=options.choice.seed,
         resamples=options.report.resamples,
@@ -202,6 +203,8 @@ def _finish(done: AuditRun, people: Any, options: JudgeAudit) -> None:
 
 def _compare(options: JudgeAudit, bench: JudgeBench, screen: ProgressBars) -> None:
     """Against people's choices on a public set."""
+    import asyncio
+
     chosen = convarg.pairs(options.asked.data, options.asked.per_topic)
     readers = [seat for seat in bench.judges if is_reader(seat.model)]
     if readers and bench.paid:

@@ -6,10 +6,3 @@
       │               gguf: which file                                                          ▲
       └──────────── OpenAI-compatible HTTP on loopback, with a key ─────────────────────────────┘
 """
-
-from __future__ import annotations
-
-from maci.llm.local.engine import Counters
-from maci.llm.local.provider import LocalProvider
-
-__all__ = ["Counters", "LocalProvider"]
