@@ -13,10 +13,11 @@ in which no answer is given, refusals included. Intervals: Wilson for shares, BC
 score of the answers given. A *pair* of runs (``--against WHO``) is compared case by case, on the cases that both have.
 
 A model takes hours, so its run may come in pieces, on several days and machines. Each answer is a line of
-``benchmarks/results/general/FILE-WHO-MODEL-HALF-SEED.jsonl``, to be committed: case, answer, probabilities, tokens, and a hash of the
-prompt templates, settings and case. A run continues with what has no line yet, failed, or was asked under another hash; ``--minutes``
-ends it after the case in hand, ``--table`` asks nobody. Cases come in an order that says nothing of them, so the first n are a sample
-of all. The readers take seconds and are asked anew each time.
+``benchmarks/results/general/FILE-WHO-MODEL-HALF-SEED.jsonl``: case, answer, probabilities, tokens, and a hash of the prompt templates,
+settings and case. Commit it with any figure you publish. Committed so far: two rows of ``alone``; those of ``free`` and ``kin`` that
+docs/decisions/019-judges.md is about were not kept. A run continues with what has no line yet, failed, or was asked under another
+hash; ``--minutes`` ends it after the case in hand, ``--table`` asks nobody. Cases come in an order that says nothing of them, so the
+first n are a sample of all. The readers take seconds and are asked anew each time.
 
 ``--clinical``: what it costs that readers withhold what word statistics cannot decide (D21), where they are at home. Right answers of
 all cases, with and without it: the built-in clinical cases, and symptom2disease as `bench_readers.py` splits it.

@@ -220,12 +220,14 @@ def _requirements(extra: str) -> list[str]:
 
 
 def near(name: str, known: Iterable[str], otherwise: str = "", most: int = 1) -> str:
-    """What to say of a name that nobody knows: those it comes near to, or ``otherwise``.
+    """What to say of a name that nobody knows: those it comes near to, or ``otherwise``. Names that share few letters are not near.
 
     >>> near("rouns", ["rounds", "seed"]), near("x", ["rounds"], "`maci config` lists them")
     ('did you mean rounds?', '`maci config` lists them')
+    >>> near("nosuch", ["enough"], "`maci config` lists them")
+    '`maci config` lists them'
     """
-    found = difflib.get_close_matches(name, list(known), n=most)
+    found = difflib.get_close_matches(name, list(known), n=most, cutoff=0.7)
     return f"did you mean {', '.join(found)}?" if found else otherwise
 
 

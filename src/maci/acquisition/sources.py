@@ -103,7 +103,8 @@ class Hidden(AnswerSource):
             "told" if reply.verdict == "stopped" else reply.verdict
         )  # "stop" is a finding here, not a person's wish
         words = verdict == "told" or reply.read
-        return replace(reply, verdict=verdict, text=f"{found}: {self._hidden[found]}" if words else reply.text)
+        named = found if found.endswith("?") else f"{found}:"  # a finding may be named as the question for it
+        return replace(reply, verdict=verdict, text=f"{named} {self._hidden[found]}" if words else reply.text)
 
     def _find(self, subject: str) -> str | None:
         if not self._names:

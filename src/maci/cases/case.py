@@ -371,6 +371,17 @@ def _beside(name: str) -> list[str]:
     return [str(folder / file) if folder != Path() else file for file in files]
 
 
+def is_question(words: str) -> bool:
+    """Whether words in the place of a case are the question itself: a space or a question mark is in them, and they name no case.
+
+    >>> is_question("What is 17 times 3?"), is_question("dengue"), is_question("my cases/roof.yaml")
+    (True, False, False)
+    """
+    if Path(words).suffix.lower() in (*_SUFFIXES, ".jsonl") or is_file(words) or words in _written():
+        return False
+    return any(sign.isspace() or sign in "?？؟" for sign in words.strip())
+
+
 def load_case(name: str) -> Case:
     """A case from a file, from standard input (``-``), or a built-in one by name."""
     if name == "-":

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -30,9 +31,12 @@ _NAMES = {
 }  # fmt: skip
 _ROUNDS = 3
 """Rounds of a typical debate."""
-_HOSTED, _OWN, _WEIGHTS = 8.0, 10.0, 40.0
+_HOSTED, _OWN = 8.0, 10.0
 """Seconds that a call is assumed to take: at a provider, where those of a step run together; at your own server, one after
-another; with weights that MACI runs itself."""
+another."""
+_WEIGHTS = 50.0
+"""Seconds of one core that a call of weights MACI runs itself is assumed to take, for each billion parameters. A debate of two
+Qwen 1.5B over two rounds (two openings, four turns, a recommendation) took 345 to 655: docs/decisions/006-local-models.md."""
 _TYPICAL = {
     "question": "Which change caused the outage?",
     "context": "Checkout requests began to fail at 14:05. The error rate reached 40 % within ten minutes.",
@@ -76,6 +80,10 @@ def init(
     options: InitOptions,
     profile: Annotated[str | None, typer.Option(help="Profile to write: `default` or `paper`.")] = None,
     corpus: Corpus = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Folder of the data sets, to write.", metavar="DIR", exists=True, file_okay=False),
+    ] = None,
     budget: BudgetOptions,
     json: Json = False,
     plain: Plain = False,
@@ -111,8 +119,8 @@ def init(
         raise typer.Exit(EnvironmentError_.exit if options.yes else 0)  # told to write a file, and nothing to write
     cost = asyncio.run(_estimate(proposal))
     ceilings = _budget(budget, cost, proposal)
-    text = written(proposal, found, budget=ceilings, profile=profile, corpus=corpus, there=path)
-    for line in (*_panel(proposal, found), *_costs(cost, proposal, ceilings)) if not quiet else ():
+    text = written(proposal, found, budget=ceilings, profile=profile, corpus=corpus, data=data, there=path)
+    for line in (*_panel(proposal, found), *_costs(cost, proposal, ceilings, found.machine.cores)) if not quiet else ():
         say(line)
     if not options.yes and not json:
         if not sys.stdin.isatty():
@@ -130,7 +138,7 @@ def init(
         _write(path, text, over=there)
     following = _next(proposal, found)
     if json:
-        emit(_object(found, proposal, cost, path if write else None, following))
+        emit(_object(found, proposal, cost, path if write else None, following, ceilings))
         return
     hint = "" if plain or quiet else "    (`maci cases` lists built-in ones)"
     say(f"{'' if quiet else chr(10)}Wrote {path}. Next: {following}{hint}")
@@ -146,13 +154,14 @@ def _proposed(panel: PanelOptions, options: InitOptions, found: Inventory) -> Pa
         chosen = choose(panel.panel, None, panel.judges)
         if not isinstance(chosen, PanelSpec) or panel.judges is None:
             return PanelProposal(panel=panel.panel)
-        return named(chosen.model_copy(update={"models": found.panels.options}))
+        return named(chosen.model_copy(update={"models": found.panels.options}), found.machine)
     if panel.agents is not None or panel.judges is not None:
         if panel.agents is None:
             raise InputError(f"--judges {panel.judges}: name the debaters too, with --agents")
         spec = choose(panel.panel, panel.agents, panel.judges)
         assert isinstance(spec, PanelSpec)
-        return named(spec.model_copy(update={"models": found.panels.options}))  # not those of the file to be written
+        own = spec.model_copy(update={"models": found.panels.options})  # not those of the file to be written
+        return named(own, found.machine)
     use = [each.strip() for each in (options.use or "").split(",") if each.strip()]
     return propose(found, use)
 
@@ -174,6 +183,7 @@ def _found(found: Inventory, proposal: PanelProposal | None) -> Iterator[str]:
     """What was found, a line each."""
     from maci.llm.keys import host_of
     from maci.seating.discover import LOCAL_SERVERS
+    from maci.seating.propose import weights_memory
 
     memory = f", {found.machine.memory / 1e9:.0f} GB of memory" if found.machine.memory else ""
     cores = found.machine.cores
@@ -191,8 +201,11 @@ def _found(found: Inventory, proposal: PanelProposal | None) -> Iterator[str]:
             listed = "is still loading its model"
         yield f"  {who} at {host_of(server.base_url)}: {listed or 'no model is loaded'}"
     for name in found.weights:
-        weak = " (too weak to debate)" if name == "local/smollm2-135m" else ""
-        yield f"  weights {name}{weak}"
+        large = found.machine.memory is not None and (weights_memory(name) or 0) > found.machine.memory
+        why = (
+            " (too weak to debate)" if name == "local/smollm2-135m" else " (too large for the memory)" if large else ""
+        )
+        yield f"  weights {name}{why}"
     for key in found.keys:
         idle = proposal is not None and key.provider in proposal.unused
         unused = f"; not used, because it is paid (`maci init --use {key.provider}` uses it)" if idle else ""
@@ -307,7 +320,9 @@ def _moved(proposal: PanelProposal, found: Inventory) -> Iterator[tuple[str, str
             yield ADDRESSES[provider], host_of(url), otherwise
 
 
-def _costs(cost: CostEstimate | None, proposal: PanelProposal, ceilings: Mapping[str, Any]) -> Iterator[str]:
+def _costs(
+    cost: CostEstimate | None, proposal: PanelProposal, ceilings: Mapping[str, Any], cores: int
+) -> Iterator[str]:
     """What a typical debate costs and takes."""
     if cost is None:
         return
@@ -318,26 +333,35 @@ def _costs(cost: CostEstimate | None, proposal: PanelProposal, ceilings: Mapping
     rounds = "1 round" if row.round == 1 else f"{row.round} rounds"
     yield (
         f"A typical debate (4 outcomes, 6 pieces of evidence, {rounds}): about {calls} calls, {row.so_far}; "
-        f"{_duration(calls, row.round, proposal)}."
+        f"{_duration(calls, row.round, proposal, cores)}."
     )
     if cost.unpriced:
         yield f"No price is known for {', '.join(cost.unpriced)}."
-    if "usd" in ceilings:
-        yield f"The file sets a ceiling of ${ceilings['usd']:.2f} for each debate."
+    said = [f"{ceilings['tokens']:,} tokens"] if "tokens" in ceilings else []
+    said += [f"${ceilings['usd']:.2f}"] if "usd" in ceilings else []
+    if not said:
+        return
+    last, usual = cost.rounds[-1], cost.ceiling.tokens
+    why = f": all {last.round} rounds are expected to take {last.so_far.tokens:,} tokens, and the usual ceiling is {usual:,}"
+    yield f"The file sets a ceiling of {' and '.join(said)} for each debate{why if ceilings.get('tokens', 0) > usual else ''}."
 
 
 def _typical(cost: CostEstimate) -> Any:
     return next((row for row in cost.rounds if row.round == _ROUNDS), cost.rounds[-1])
 
 
-def _duration(calls: int, rounds: int, proposal: PanelProposal) -> str:
+def _duration(calls: int, rounds: int, proposal: PanelProposal, cores: int) -> str:
     """How long it takes, with what that assumes."""
     own = any(not each.paid for each in proposal.seats)
-    one = _HOSTED if not own else _WEIGHTS if any(each.provider == "local" for each in proposal.seats) else _OWN
+    weights = [each for each in proposal.seats if each.provider == "local"]
+    one, on = _OWN if own else _HOSTED, ""
+    if weights:  # the calls of a debate are shared among its seats
+        each_takes = [_WEIGHTS * (each.billions or 7.0) / cores if each in weights else _OWN for each in proposal.seats]
+        one, on = sum(each_takes) / len(each_takes), f" on {cores} {'core' if cores == 1 else 'cores'}"
     seconds = calls * one if own else (1 + 2 * rounds) * one
     long = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
     how = "they run one after another" if own else "those of a step run together"
-    return f"about {long} if calls take {one:g} s and {how}"
+    return f"about {long} if calls take {one:.0f} s{on} and {how}"
 
 
 def _ceiling(cost: CostEstimate) -> float:
@@ -363,6 +387,7 @@ def written(
     budget: Mapping[str, Any],
     profile: str | None = None,
     corpus: Path | None = None,
+    data: Path | None = None,
     there: Path,
 ) -> str:
     """The file as text."""
@@ -376,6 +401,8 @@ def written(
         lines.append(f"profile = {_quoted(profile)}")
     if corpus is not None:
         lines.append(f"corpus = {_quoted(corpus.as_posix())}")
+    if data is not None:
+        lines.append(f"data = {_quoted(data.as_posix())}")
     if proposal.panel is None:
         agents, judges = ([each.model for each in seats] for seats in (proposal.agents, proposal.judges))
         lines += ["", "[panel]", f"agents = [{', '.join(map(_quoted, agents))}]"]
@@ -456,7 +483,12 @@ def _next(proposal: PanelProposal, found: Inventory) -> str:
 
 
 def _object(
-    found: Inventory, proposal: PanelProposal | None, cost: CostEstimate | None, path: Path | None, following: str
+    found: Inventory,
+    proposal: PanelProposal | None,
+    cost: CostEstimate | None,
+    path: Path | None,
+    following: str,
+    ceilings: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The answer of ``--json``."""
     panel: dict[str, Any] | None = None
@@ -479,6 +511,7 @@ def _object(
         "panel": panel,
         "warnings": [] if proposal is None else list(proposal.warnings),
         "estimate": None if row is None else {"rounds": row.round, "tokens": row.so_far.tokens, "usd": row.so_far.usd},
+        "budget": dict(ceilings),
         "file": None if path is None else str(path),
         "next": following,
     }

@@ -154,7 +154,8 @@ class CaseOptions:
     """The case to debate."""
 
     case: Annotated[
-        str | None, typer.Argument(help="A case file (YAML, TOML, JSON), `-`, or a built-in name.", metavar="CASE")
+        str | None,
+        typer.Argument(help="A case file (YAML, TOML, JSON), `-`, a built-in name, or a question.", metavar="CASE"),
     ] = None
     question: Annotated[str | None, typer.Option(help="Instead of a case: the question.")] = None
     outcomes: Annotated[

@@ -18,7 +18,7 @@ import typer
 from maci.acquisition.gain import written
 from maci.calibration.development import suggestion
 from maci.calibration.schedules import Schedules, report, task_name, terms
-from maci.cases.case import Case, load_case, parse_case, redact
+from maci.cases.case import Case, is_question, load_case, parse_case, redact
 from maci.cli.options import CaseOptions, OutputOptions, RunOptions
 from maci.cli.output import echo, interruptible, publish
 from maci.cli.view import DebateView
@@ -206,11 +206,13 @@ class DebateSession:
         self._print(transcript.path, view)
 
     def _given(self) -> Case:
-        given = self.case
-        if given.question is not None:
-            if given.case is not None:
-                raise InputError("give a CASE or --question, not both")
-            data = {"question": given.question, "context": given.context, "outcomes": given.outcomes or "open"}
+        given, question = self.case, self.case.question
+        if question is not None and given.case is not None:
+            raise InputError("give a CASE or --question, not both")
+        if question is None and given.case is not None and is_question(given.case):
+            question = given.case
+        if question is not None:
+            data = {"question": question, "context": given.context, "outcomes": given.outcomes or "open"}
             return parse_case(data, "--question")
         if given.case is None:
             raise InputError("what shall be debated? Give a CASE (`maci cases` lists built-in ones) or --question")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
 
 from maci.agents.agent import Agent, Judge
-from maci.cases.case import Case, Document, builtin_cases, is_file, load_case, parse_case, redact
+from maci.cases.case import Case, Document, is_question, load_case, parse_case, redact
 from maci.config import Config, parameters, plugins
 from maci.controller.events import Event
 from maci.debating.loop import Nowhere, Recorder, debate
@@ -251,9 +251,7 @@ def _names(given: Any, what: str) -> str | None:
 def _case(given: Any, options: Options) -> Case:
     """The case: one that is made, a file or a built-in one; other words are a question."""
     asked = {name for name in ("outcomes", "context") if name in options}
-    if isinstance(given, str) and (asked or not (is_file(given) or given in builtin_cases())):
-        if not asked and not any(sign.isspace() or sign in "?？؟" for sign in given.strip()):
-            return load_case(given)  # says what is near to it
+    if isinstance(given, str) and (asked or is_question(given)):
         outcomes = options.get("outcomes", "open")
         data = {"question": given, "context": options.get("context", ""), "outcomes": outcomes}
         return parse_case(

@@ -97,8 +97,6 @@ def plain_keys(names: Iterable[str]) -> dict[str, str]:
     return keys
 
 
-_CUTS = ("ollama/", "lmstudio/")
-"""Servers that cut a prompt which is longer than their context, and say nothing."""
 _LONGEST_TOKEN = 6
 """Characters a token of a prompt has on average at most; prose has four or five."""
 _CONTEXT, _USUAL_TOKEN = 1024, 5
@@ -108,6 +106,8 @@ _CONTEXT, _USUAL_TOKEN = 1024, 5
 def cut_prompt(name: str, request: Request, counted: int) -> str:
     """A warning where a server counted far fewer tokens than the prompt has: it was cut to the context length. Else nothing.
 
+    Ollama and LM Studio cut and say nothing. Under which name they are reached does not matter: either also serves OpenAI's API.
+
     >>> long = Request(messages=(Message("user", "The case and its evidence. " * 1000),), max_tokens=10)
     >>> cut_prompt("ollama/m", long, 2048)[:54], cut_prompt("ollama/m", long, 6000)
     ('the prompt was cut: ollama/m counted 2,048 tokens in a', '')
@@ -115,16 +115,16 @@ def cut_prompt(name: str, request: Request, counted: int) -> str:
     >>> bool(cut_prompt("ollama/m", near, 2048)), bool(cut_prompt("ollama/m", near, 2050))
     (True, False)
     """
-    if counted <= 0 or not name.startswith(_CUTS):
+    if counted <= 0:
         return ""
     size = sum(len(message.content) for message in request.messages)
     if counted >= size // (_LONGEST_TOKEN if counted % _CONTEXT else _USUAL_TOKEN):
         return ""
-    step = (
-        "set OLLAMA_CONTEXT_LENGTH for the server, such as 16384, and restart it"
-        if name.startswith("ollama/")
-        else "load the model with a longer context"
-    )
+    ollama = "set OLLAMA_CONTEXT_LENGTH for the server, such as 16384, and restart it"
+    longer = "load the model with a longer context"
+    step = ollama if name.startswith("ollama/") else longer
+    if name.startswith("openai/"):
+        step = f"{longer} (for Ollama, {ollama})"
     return f"{PROMPT_CUT}: {name} counted {counted:,} tokens in a prompt of {size:,} characters, so it did not read all of it; {step}"
 
 

@@ -30,7 +30,7 @@ from maci.paths import cache_dir, panel_files
 from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.models import Models
-from maci.seating.project import PROJECT_PANEL, find_project
+from maci.seating.project import find_project
 from maci.seating.seating import PanelChoice, open_house
 from maci.seating.spec import JudgeSpec, PanelSpec, is_model
 from maci.story.words import plural
@@ -94,9 +94,7 @@ def project_panel() -> str | None:
         project = find_project()
     except MaciError:
         return None
-    if project is None or project.panel is None:
-        return None
-    return project.panel if isinstance(project.panel, str) else PROJECT_PANEL
+    return None if project is None else project.panel_name
 
 
 def _writable(folder: Path) -> CheckResult:

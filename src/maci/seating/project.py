@@ -103,6 +103,11 @@ class Project:
         return self.file.panel
 
     @property
+    def panel_name(self) -> str | None:
+        """The name of who debates; ``None`` where the file does not say."""
+        return PROJECT_PANEL if isinstance(self.panel, NamedPanel) else self.panel
+
+    @property
     def models(self) -> Mapping[str, ModelOptions]:
         """What is said of models."""
         return self.file.models
@@ -111,6 +116,16 @@ class Project:
     def settings(self) -> dict[str, Any]:
         """Settings that debates start from."""
         return {f"budget.{key}": value for key, value in self.file.budget.model_dump(exclude_none=True).items()}
+
+    @property
+    def corpus(self) -> Path | None:
+        """The index that debates read; raises where it is not there."""
+        if self.file.corpus is None:
+            return None
+        found = self.folder(self.file.corpus)
+        if not found.exists():
+            raise ConfigError(f"{self.path}: corpus is {self.file.corpus!r}, and there is no such folder: correct it")
+        return found
 
     def folder(self, given: str) -> Path:
         """A path of the file, which is relative to it."""
@@ -200,7 +215,7 @@ def with_project(choice: PanelChoice) -> PanelChoice:
         return choice if named or choice.judges is not None else replace(choice, panel="readers", why=_nothing())
     more: dict[str, Any] = {"base": project.settings}
     if not named and project.panel is not None:
-        more["panel"] = project.panel if isinstance(project.panel, str) else PROJECT_PANEL
+        more["panel"] = project.panel_name
         more["why"] = f"as {project.path} says."
         if choice.judges is not None:
             more["why"] = f"the debaters as {project.path} says, the judges as --judges says."
@@ -215,12 +230,8 @@ def with_project(choice: PanelChoice) -> PanelChoice:
     if choice.profile is None and choice.config is None:
         more["profile"] = project.file.profile
     panel = more.get("panel", choice.panel)
-    if choice.corpus is None and project.file.corpus is not None and panel != "paper" and not is_file(panel or ""):
-        more["corpus"] = project.folder(project.file.corpus)
-        if not more["corpus"].exists():
-            raise ConfigError(
-                f"{project.path}: corpus is {project.file.corpus!r}, and there is no such folder: correct it"
-            )
+    if choice.corpus is None and panel != "paper" and not is_file(panel or ""):
+        more["corpus"] = project.corpus
     return replace(choice, **more)
 
 

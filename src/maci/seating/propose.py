@@ -7,7 +7,7 @@ stand for a paid provider is listed in ``HOSTED``: small ones, whose price is kn
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -15,8 +15,10 @@ from typing import Any
 from maci.errors import InputError, MaciError
 from maci.llm.catalogue import family
 from maci.llm.keys import SERVICES, address_of, is_loopback, is_public
+from maci.llm.local.registry import WEIGHTS
 from maci.llm.models import House, ModelOptions, price_for
-from maci.seating.discover import LOCAL_SERVERS, FoundServer, Inventory
+from maci.seating.discover import LOCAL_SERVERS, FoundServer, Inventory, Machine
+from maci.seating.seating import listed
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, names
 
 HOSTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -49,6 +51,8 @@ class ModelOffer:
     model: str
     family: str
     billions: float | None = None
+    memory: float | None = None
+    """Bytes it takes of this machine's memory, where that is known."""
     paid: bool = False
     options: ModelOptions | None = None
     """What has to be known of it, where its provider alone does not say."""
@@ -91,7 +95,7 @@ def offers(found: Inventory) -> list[ModelOffer]:
     """Every model that could debate here, free ones first, then in the order in which they are preferred."""
     free = [each for server in found.servers for each in _served(server, found)]
     free += [
-        ModelOffer(model=name, family=family(name), billions=_billions(name))
+        ModelOffer(model=name, family=family(name), billions=_billions(name), memory=weights_memory(name))
         for name in found.weights
         if name not in _WEAK
     ]
@@ -112,11 +116,18 @@ def _served(server: FoundServer, found: Inventory) -> list[ModelOffer]:
             model=f"{server.provider}/{each.name}",
             family=family(f"{server.provider}/{each.name}"),
             billions=_billions(each.name) or (each.size / 6e8 if each.size else None),  # about five bits a weight
+            memory=each.size * _ROOM if memory is not None and each.size else None,
             options=own,
         )
         for each in server.models
         if each.size is None or memory is None or each.size * _ROOM <= memory
     ]
+
+
+def weights_memory(model: str) -> float | None:
+    """Bytes of memory that weights take which MACI loads itself; ``None`` where it does not know the file."""
+    weight = WEIGHTS.get(model.removeprefix("local/"))
+    return None if weight is None else weight.size * _ROOM
 
 
 def _written(provider: str, url: str | None) -> ModelOptions | None:
@@ -151,6 +162,7 @@ def propose(found: Inventory, use: Sequence[str] = ()) -> PanelProposal | None:
             return PanelProposal(panel=name, unused=keyed)
         if any(not each.paid for each in pool):
             pool = [each for each in pool if not each.paid]
+    pool, left_out = _loadable(pool, found.machine)
     if not pool:
         return None
     agents, judges = seat(pool)
@@ -158,7 +170,7 @@ def propose(found: Inventory, use: Sequence[str] = ()) -> PanelProposal | None:
     return PanelProposal(
         agents=agents,
         judges=judges,
-        warnings=tuple(_warnings(agents, judges)),
+        warnings=(*_warnings(agents, judges), *left_out, *_crowded((*agents, *judges), found.machine)),
         unused=tuple(each for each in keyed if each not in used),
     )
 
@@ -179,12 +191,49 @@ def seat(pool: Sequence[ModelOffer]) -> tuple[tuple[ModelOffer, ...], tuple[Mode
     return (first[0], first[1] if len(first) > 1 else first[0]), (groups[1][0],) if len(groups) > 1 else ()
 
 
+def _loadable(pool: Sequence[ModelOffer], machine: Machine) -> tuple[list[ModelOffer], list[str]]:
+    """The pool without weights that would not fit into memory beside the others of their panel, and what was left out, in words.
+
+    MACI keeps the weights of a whole panel loaded. A server loads and unloads models itself, see :func:`_crowded`.
+    """
+    left, said = list(pool), []
+    while left and machine.memory is not None:
+        seats = {each.model: each for part in seat(left) for each in part if each.provider == "local" and each.memory}
+        need = sum(each.memory or 0 for each in seats.values())
+        if need <= machine.memory:
+            break
+        out = max(seats.values(), key=lambda each: each.memory or 0)
+        together = f"with {listed(name for name in seats if name != out.model)} it" if len(seats) > 1 else "it"
+        said.append(f"{out.model} is not seated: {together} needs about {_of(need, machine.memory)}.")
+        left.remove(out)
+    return left, said
+
+
+def _crowded(seats: Sequence[ModelOffer], machine: Machine) -> Iterator[str]:
+    """A warning where models do not fit into the memory of this machine together."""
+    held = {each.model: each.memory for each in seats if each.memory}
+    need = sum(held.values())
+    if machine.memory is None or need <= machine.memory:
+        return
+    own = all(name.startswith("local/") for name in held)
+    how = (
+        "Choose smaller ones"
+        if own
+        else "A server then loads them again and again, which takes long: choose smaller ones"
+    )
+    yield f"{listed(held)} need about {_of(need, machine.memory)} together. {how}."
+
+
+def _of(need: float, memory: int) -> str:
+    return f"{need / 1e9:.1f} of {memory / 1e9:.1f} GB of memory"
+
+
 def _warnings(agents: Sequence[ModelOffer], judges: Sequence[ModelOffer]) -> list[str]:
     said = []
     if not judges:
         said.append(
             f"Only one model family ({agents[0].family}) was found, so nobody scores the arguments (CRIT-free): a judge of the "
-            "debaters' own family would share their mistakes. Add a second family for a judge."
+            "debaters' own family may share their mistakes. Add a second family for a judge."
         )
     elif len({each.family for each in agents}) == 1:
         said.append(
@@ -227,7 +276,7 @@ def _check_use(use: Sequence[str], pool: Sequence[ModelOffer]) -> None:
         raise InputError(f"--use {name}: nothing of that name was found; the providers are {known}")
 
 
-def named(spec: PanelSpec) -> PanelProposal:
+def named(spec: PanelSpec, machine: Machine) -> PanelProposal:
     """A panel that a person named."""
 
     def offer(seat: JudgeSpec) -> ModelOffer:
@@ -236,6 +285,14 @@ def named(spec: PanelSpec) -> PanelProposal:
         paid = price is None or price.at_most(1000, 1000) > 0
         provider = seat.model.partition("/")[0]
         own = _written(provider, address_of(provider)) if given == ModelOptions() else None
-        return ModelOffer(model=seat.model, family=given.family or family(seat.model), paid=paid, options=own)
+        return ModelOffer(
+            model=seat.model,
+            family=given.family or family(seat.model),
+            billions=_billions(seat.model),
+            memory=weights_memory(seat.model) if provider == "local" else None,
+            paid=paid,
+            options=own,
+        )
 
-    return PanelProposal(agents=tuple(map(offer, spec.agents)), judges=tuple(map(offer, spec.judges or ())))
+    agents, judges = tuple(map(offer, spec.agents)), tuple(map(offer, spec.judges or ()))
+    return PanelProposal(agents=agents, judges=judges, warnings=tuple(_crowded((*agents, *judges), machine)))

@@ -195,13 +195,13 @@ class Seating:
         if self._panel.judges is None:
             scores = "the reader judges score"
         elif judges:
-            scores = f"{_and(seat.name for seat in judges)} judge{'' if len(judges) > 1 else 's'}"
+            scores = f"{listed(seat.name for seat in judges)} judge{'' if len(judges) > 1 else 's'}"
         else:
             scores = "nobody scores the arguments (CRIT-free)"
         models, n = {seat.model for seat in agents}, len(agents)
         same = f" (the same model {'twice' if n == 2 else f'{n} times'})" if len(models) == 1 < n else ""
         same = same if all(map(is_model, models)) else ""
-        return f"{_and(seat.name for seat in agents)}{same} {work} and {scores}, {self._choice.why}"
+        return f"{listed(seat.name for seat in agents)}{same} {work} and {scores}, {self._choice.why}"
 
     def shown(self, case: Case) -> Case:
         """The case without what the settings keep from everybody."""
@@ -221,7 +221,7 @@ class Seating:
         if opened.unfit and not case.outcomes.labels and not self.config.answer.force:
             raise EvidenceError(
                 f"word statistics cannot decide this case ({opened.unfit}). Name the outcomes, or use a language "
-                "model (`maci init`)"
+                "model (`maci init`). To see the readers' guess all the same, add `--force`"
             )
         notes = ((self.who,) if choice.why else ()) + _idle(choice, self.config)
         if isinstance(self._panel, PanelSpec) and self._panel.found_judges:
@@ -232,10 +232,10 @@ class Seating:
         return Seated(opened, table, self.house, notes)
 
 
-def _and(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
     """Names as a sentence lists them.
 
-    >>> _and(["a", "b", "c"]), _and(["a"])
+    >>> listed(["a", "b", "c"]), listed(["a"])
     ('a, b and c', 'a')
     """
     *first, last = names

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from maci.acquisition.plan import Item
-from maci.cases.case import Case, redact
+from maci.cases.case import REDACTED, Case, redact
 from maci.config import Config
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
@@ -26,6 +26,7 @@ from maci.llm.usage import Bound
 from maci.paths import run_dir, slug
 from maci.record.transcript import Transcript, lock, read
 from maci.seating.file import find
+from maci.seating.project import find_project
 from maci.seating.seating import PanelChoice, closing_on_failure, reseat, seat_case
 from maci.seating.spec import PanelSpec
 from maci.seating.trust import resumed
@@ -189,9 +190,10 @@ class Desk:
                 if not recording.opened.panel:
                     raise InputError("this debate was made in Python: go on with it from there, debate(…, recorded=…)")
                 opened = recording.opened
-                panel = resumed(opened, PanelChoice(), find())
+                choice = PanelChoice(corpus=_own_corpus(opened))
+                panel = resumed(opened, choice, find())
                 with self._claimed(id, panel, opened.config, visitor, recording.events) as claim:
-                    return Prepared(reseat(opened, PanelChoice()), transcript, recording.events, claim)
+                    return Prepared(reseat(opened, choice), transcript, recording.events, claim)
             except BaseException:
                 transcript.close()
                 raise
@@ -362,6 +364,12 @@ def _state(run: Run) -> Literal["running", "paused", "asking", "finished", "brok
 def _recorded(path: Path, _changed: int, _size: int) -> Run:
     """A debate from its record; read again when that has changed."""
     return Run(path.parent.name, list(read(path).events))
+
+
+def _own_corpus(opened: Opened) -> Path | None:
+    """The index that this server's project file names, for a record that names one. A hidden name may be another's."""
+    project = find_project() if opened.corpus not in {"", REDACTED} else None
+    return None if project is None else project.corpus
 
 
 def _locked(path: Path) -> bool:

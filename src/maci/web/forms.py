@@ -19,11 +19,12 @@ from typing import Any
 from maci.acquisition.gain import Stakes, read_stakes, written
 from maci.cases.case import Case, Document, builtin_cases, parse_case
 from maci.cases.outcomes import OutcomeSpace
-from maci.config import full_key, load, parameters, plugins
+from maci.config import Config, full_key, load, parameters, plugins
 from maci.controller.inputs import Opened
 from maci.errors import CaseError, ConfigError, EvidenceError, InputError, concerning
 from maci.files.parse import kind_of, parse
 from maci.seating.file import find
+from maci.seating.project import find_project, with_project
 from maci.seating.seating import PanelChoice
 from maci.seating.spec import is_reader
 from maci.seating.trust import is_hosted
@@ -105,14 +106,32 @@ def together(sent: Files, kept: Files) -> dict[str, list[Upload]]:
     return {name: uploads[-1:] if name == "case_file" else uploads for name, uploads in both.items() if uploads}
 
 
+def usual_fields() -> dict[str, str]:
+    """What a new form begins with: the panel and the profile of the project file."""
+    project = find_project()
+    if project is None:
+        return {}
+    given = {"panel": project.panel_name, "profile": project.file.profile}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def usual_config(profile: str | None = None, **more: Any) -> Config:
+    """The settings of a debate for which a form sets nothing."""
+    project = find_project()
+    return load(profile, base={} if project is None else project.settings, **more)
+
+
 def fields_of(id: str, opened: Opened, panels: Sequence[str]) -> dict[str, str]:
     """The form as it would have to be filled in for this debate; ``panels`` are those that can be chosen."""
-    config, usual = opened.config, load(opened.config.profile, environ={})
+    config, usual = opened.config, usual_config(opened.config.profile, environ={})
     before = {p.key: p.value for p in parameters(usual)}
+    fields = _ELSEWHERE - (
+        {"budget.usd"} if config.budget.usd is None else set()
+    )  # an empty field is the usual ceiling
     changed = [
         f"{p.key} = {str(p.value).lower() if isinstance(p.value, bool | None) else p.value}"
         for p in parameters(config)
-        if p.key not in _ELSEWHERE
+        if p.key not in fields
         and not p.key.startswith("calibration.")
         and p.value != before[p.key]
         and (p.value is None or isinstance(p.value, str | int | float))
@@ -126,7 +145,7 @@ def fields_of(id: str, opened: Opened, panels: Sequence[str]) -> dict[str, str]:
         "keep_evidence": "yes",
         "profile": config.profile,
         "budget_tokens": "" if config.budget.tokens == usual.budget.tokens else str(config.budget.tokens),
-        "budget_usd": "" if config.budget.usd is None else f"{config.budget.usd:g}",
+        "budget_usd": "" if config.budget.usd in (None, usual.budget.usd) else f"{config.budget.usd:g}",
         "risk": "" if config.answer.risk is None else f"{100 * config.answer.risk:g}",
         "questions": str(config.plan.acquire) if config.plan.acquire else "",
         "seed": str(opened.seed) if opened.seed else "",
@@ -339,7 +358,7 @@ def _check_models(text: str, any_model: bool) -> None:
 
 
 def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> PanelChoice:
-    """Who debates, under which settings."""
+    """Who debates, under which settings; what the form leaves open, the project file of the server decides."""
     said = {name: value.strip() for name, value in form.items()}
     for field in ("agents", "judges"):
         if (named := said.get(field, "")).casefold() != "none":
@@ -360,7 +379,7 @@ def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> PanelChoic
     }
     if (percent := numbers["answer.risk"]) is not None:
         numbers["answer.risk"] = percent / 100
-    return PanelChoice(
+    choice = PanelChoice(
         source="ask" if numbers["plan.acquire"] else None,
         panel=panel,
         agents=agents,
@@ -372,6 +391,7 @@ def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> PanelChoic
         stakes=_stakes(form.get("utilities", "")),
         stakes_from="Utilities",
     )
+    return replace(with_project(choice), why="")  # a visitor is not told where the file is
 
 
 def _stakes(text: str) -> Stakes | None:

@@ -142,7 +142,7 @@ _PAGES = 1_000_000
 @router.get("/new")
 async def new(request: Request) -> HTMLResponse:
     """The form that starts a debate."""
-    given = {name: value[:5000] for name, value in request.query_params.items()}
+    given = {**forms.usual_fields(), **{name: value[:5000] for name, value in request.query_params.items()}}
     if id := given.get("from"):
         opened = (await desk_of(request).run(id)).story.opened
         given = forms.fields_of(id, opened, [name for name, _ in forms.panels()])
@@ -169,6 +169,7 @@ async def form_page(
         desk.settings.limits,
         visit_of(request),
         models=forms.models(),
+        budget=forms.usual_config().budget,
         wrong=wrong,
         kept=files or {},
         found=found,

@@ -70,6 +70,8 @@ def test_what_a_complete_list_does_not_name_is_absent():
 
 
 def test_a_case_without_hidden_findings_cannot_be_asked_for_them():
+    counted = ask(Hidden({"Full blood count?": "Platelets 68, low."}, ENCODER), "Full blood count?")
+    assert counted.text == "Full blood count? Platelets 68, low."  # no colon behind a question mark
     with pytest.raises(InputError, match="no hidden findings"):
         Hidden({}, ENCODER)
 

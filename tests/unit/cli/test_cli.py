@@ -187,6 +187,19 @@ def test_readers_refuse_an_open_question_that_is_not_about_what_they_know(maci, 
     ran = maci("debate", "--question", question, "--out", "run", "--json")
     assert ran.code == 2 and not ran.out and not Path("run").exists()
     assert "word statistics cannot decide this case (no outcomes are named" in ran.err and "`maci init`" in ran.err
+    assert "add `--force`" in ran.err
+    assert (
+        maci("debate", question, "--out", "run", "--json").err == ran.err
+    )  # words in the place of a case are the question
+
+
+def test_words_in_the_place_of_a_case_are_the_question(maci) -> None:
+    ran = maci("debate", "Which disease is it?", "--outcomes", "Gout,Measles", "--dry-run", "--json")
+    assert ran.code == 0, ran.err
+    ran = maci("debate", "Which disease is it?", "--question", "Which?")
+    assert ran.code == 2 and "not both" in ran.err
+    for name in ("my roof.yaml", "dengu"):
+        assert "no case file and no built-in case" in maci("debate", name).err
 
 
 VAN = """

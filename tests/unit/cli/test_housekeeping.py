@@ -51,6 +51,8 @@ def test_one_setting_is_shown_in_full(maci: Callable[..., Any]) -> None:
     assert [row["key"] for row in rows] == ["budget.tokens", "budget.usd", "budget.seconds", "budget.hedge"]
     ran = maci("config", "tau_qq")
     assert (ran.code, "did you mean" in ran.err) == (2, True)
+    ran = maci("config", "nosuch")  # near to nothing
+    assert ran.code == 2 and "unknown setting 'nosuch': `maci config` lists every key" in ran.err
 
 
 def test_settings_of_the_project_file_are_shown(maci) -> None:

@@ -16,11 +16,14 @@ import pytest
 
 from fake_server import FakeServer
 from hash_encoder import HashEncoder
+from maci.config import Config
 from maci.llm.keys import is_loopback
 from maci.llm.providers import Http
 from maci.record.replay import replay
 from maci.record.transcript import read
 from maci.seating import discover
+from maci.seating.discover import Machine, ServedModel
+from maci.seating.project import data_folder
 from serving import CuttingServer, LoadingServer, LockedServer, MumblingServer, serving
 
 USUAL = dict(discover._USUAL)
@@ -284,18 +287,68 @@ def test_a_configured_panel_goes_before_everything_found(maci, monkeypatch) -> N
     assert "lexical and bayesian debate and letters, words and phrases judge, as maci.toml says." in ran.out
 
 
-def test_a_prompt_that_ollama_cut_is_a_warning(maci, monkeypatch) -> None:
+@pytest.mark.parametrize("provider", ["ollama", "openai"])
+def test_a_prompt_that_ollama_cut_is_a_warning(maci, monkeypatch, provider: str) -> None:
+    """Whichever of its two doors is used."""
     with serving("llama3.1:8b", "qwen2.5:7b", "gemma2:9b", kind=CuttingServer) as server:
-        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        if provider == "ollama":
+            monkeypatch.setenv("OLLAMA_HOST", server.url)
+        else:
+            monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         maci("init", "--yes")
         first = json.loads(maci("debate", "case.yaml", "--out", "run", *QUICK).out)
         again = json.loads(maci("debate", "case.yaml", *QUICK).out)  # from the response cache
     cut = [each for each in first["warnings"] if "the prompt was cut" in each]
-    assert [each.partition(":8b: ")[0].partition(":9b: ")[0] for each in cut] == ["ollama/gemma2", "ollama/llama3.1"]
+    assert [each.partition(":8b: ")[0].partition(":9b: ")[0] for each in cut] == [
+        f"{provider}/gemma2",
+        f"{provider}/llama3.1",
+    ]
     assert "counted 300 tokens in a prompt of" in cut[0]
     assert "OLLAMA_CONTEXT_LENGTH" in cut[0]
     assert [each for each in again["warnings"] if "the prompt was cut" in each] == cut
     replay(read(Path("run/transcript.jsonl")).events)
+
+
+def test_weights_that_do_not_fit_into_memory_together_are_not_seated_together(maci, monkeypatch) -> None:
+    """MACI keeps all weights of a panel loaded: 1.2 times 0.5 and 1.1 GB."""
+    small, large = "local/qwen2.5-coder-0.5b", "local/qwen2.5-coder-1.5b"
+    monkeypatch.setattr("maci.seating.discover._weights", lambda: (small, large))
+    for memory, agents, said in (
+        (64e9, [large, small], ""),
+        (1.5e9, [small, small], f"{large} is not seated: with {small} it needs about 1.9 of 1.5 GB of memory."),
+        (1.2e9, [small, small], f"weights {large} (too large for the memory)"),
+    ):
+        monkeypatch.setattr("maci.seating.discover.machine", lambda memory=memory: Machine(4, int(memory)))
+        ran = maci("init", "--yes", "--force")
+        assert project()["panel"]["agents"] == agents, ran.out
+        assert said in ran.out and ("not seated" in ran.out) == (memory < 64e9)
+    monkeypatch.setattr("maci.seating.discover.machine", lambda: Machine(4, int(1.5e9)))
+    ran = maci("init", "--yes", "--force", "--agents", f"{small},{large}", "--judges", "none")
+    assert "need about 1.9 of 1.5 GB of memory together. Choose smaller ones." in ran.out
+    monkeypatch.setattr("maci.seating.discover.machine", lambda: Machine(4, 1000))
+    ran = maci("init", "--yes", "--force")
+    assert ran.code == 3 and "No language model was found that can debate" in ran.out
+
+
+def test_models_that_a_server_cannot_hold_together_are_warned_about(maci, monkeypatch) -> None:
+    offered = [ServedModel("llama-8b", 5_000_000_000), ServedModel("qwen-7b", 4_500_000_000)]
+    monkeypatch.setattr("maci.seating.discover._offered", lambda answer: tuple(offered))
+    monkeypatch.setattr("maci.seating.discover.machine", lambda: Machine(4, 8_000_000_000))
+    with serving("llama-8b", "qwen-7b") as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        ran = maci("init", "--yes")
+    assert "need about 11.4 of 8.0 GB of memory together. A server then loads them again and again" in ran.out
+
+
+def test_the_time_that_weights_take_goes_by_the_cores(maci, monkeypatch) -> None:
+    monkeypatch.setattr("maci.seating.discover._weights", lambda: ("local/qwen2.5-coder-1.5b",))
+    said = []
+    for cores in (1, 4):
+        monkeypatch.setattr("maci.seating.discover.machine", lambda cores=cores: Machine(cores, None))
+        ran = maci("init", "--yes", "--force")
+        said.append(next(line for line in ran.out.splitlines() if line.startswith("A typical debate")))
+    assert "if calls take 75 s on 1 core and they run one after another" in said[0]
+    assert "if calls take 19 s on 4 cores" in said[1]
 
 
 # --- keys ---------------------------------------------------------------------------------------------------------------------
@@ -387,6 +440,69 @@ def test_a_key_in_an_env_file_is_used_where_the_file_is_named(maci, monkeypatch)
     assert maci("debate", "case.yaml", "--env-file", ".env", "--dry-run").code == 0
     assert os.environ["OPENAI_API_KEY"] == SECRET
     assert "OPENAI_BASE_URL" not in os.environ
+
+
+def test_both_ceilings_of_the_file_are_named_and_why_the_one_is_above_the_usual(maci, monkeypatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, SECRET)
+    ran = maci("init", "--yes")
+    budget, usual = project()["budget"], Config().budget.tokens
+    assert budget["tokens"] > usual
+    said = f"The file sets a ceiling of {budget['tokens']:,} tokens and ${budget['usd']:.2f} for each debate: all 8 rounds are"
+    assert said in ran.out and f"and the usual ceiling is {usual:,}." in ran.out
+    found = json.loads(maci("init", "--yes", "--force", "--json", "--budget-tokens", "9000").out)
+    assert found["budget"] == project()["budget"] == {**budget, "tokens": 9000}
+    ran = maci("init", "--yes", "--force", "--budget-tokens", "9000", "--budget-usd", "0.2")
+    assert "The file sets a ceiling of 9,000 tokens and $0.20 for each debate." in ran.out
+
+
+def test_the_folder_of_the_data_sets_is_written(maci, monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    Path("sets").mkdir()
+    assert maci("init", "--yes", "--data", "sets").code == 0
+    assert project()["data"] == "sets" and data_folder() == Path("sets")
+    assert maci("init", "--yes", "--force", "--data", "nosuch").code == 2
+
+
+# --- in a process of its own ----------------------------------------------------------------------------------------------------
+
+
+def maci_process(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """The command in a new process; skips where this machine has servers of its own at the usual ports."""
+    command = [sys.executable, "-m", "maci", *args]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    if re.search("Ollama at|LM Studio at|llama-server at|vLLM at", ran.stdout):
+        pytest.skip("a server of this machine was found")
+    return ran
+
+
+def test_an_empty_folder_and_a_server_are_enough(tmp_path: Path, monkeypatch) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    with serving("alpha", "beta", "gamma") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        ran = maci_process(folder, "init", "--yes")
+        assert ran.returncode == 0 and "Wrote maci.toml. Next: maci debate CASE" in ran.stdout, ran.stderr
+        ran = maci_process(folder, "debate", "dengue", *QUICK)
+        assert ran.returncode == 0, ran.stderr
+        assert server.counts
+    found = json.loads(ran.stdout)
+    assert found["answer"] and found["tokens"] > 0
+    (record,) = folder.glob("maci-runs/*/transcript.jsonl")
+    opened = read(record).opened
+    assert [seat["model"] for seat in opened.table["agents"]] == ["openai/alpha", "openai/beta"]
+
+
+def test_an_empty_folder_and_nothing_at_all_is_told_what_to_do(tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    ran = maci_process(folder, "init", "--yes")
+    assert ran.returncode == 3 and "No language model was found that can debate" in ran.stdout
+    assert "maci models pull" in ran.stdout and list(folder.iterdir()) == []
+    ran = maci_process(folder, "debate", "dengue", "--plain")
+    assert ran.returncode == 0, ran.stderr
+    assert "Three embedded readers debate, because no panel is named and there is no maci.toml." in ran.stdout
+    assert "Dengue" in ran.stdout
 
 
 # --- nothing, and what is named -------------------------------------------------------------------------------------------------

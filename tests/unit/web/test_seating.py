@@ -13,9 +13,11 @@ from hash_encoder import HashEncoder
 from helpers import make_case, settings
 from maci.controller.events import FORMAT
 from maci.controller.inputs import Opened, Seat
-from maci.record.transcript import Transcript
+from maci.evidence.corpus import update_index
+from maci.record.transcript import Transcript, read
 from maci.web.allowance import DailyCeilings
-from maci.web.forms import choice_of
+from maci.web.forms import choice_of, fields_of
+from serving import serving
 from web_helpers import Browser, entries, visit
 
 PANELS = """
@@ -250,3 +252,117 @@ def test_any_model_reaches_the_form_through_the_settings(elsewhere: Path) -> Non
         assert answer.status_code == 422 and "no key for openai" in answer.text
 
     visit(elsewhere, walk, any_model=True)
+
+
+# --- the project file of the server -------------------------------------------------------------------------------------------
+
+PROJECT = """
+profile = "paper"
+
+[panel]
+agents = ["openai/alpha", "openai/beta"]
+judges = ["openai/gamma"]
+set = {{ "stop.max_rounds" = 2 }}
+
+[budget]
+tokens = 30000
+usd = 0.4
+
+[models.openai]
+base_url = "{url}/v1"
+price = {{ input = 0.1, output = 0.1 }}
+"""
+
+
+def recorded(runs: Path, id: str | None = None) -> Opened:
+    """How a debate was begun; the only one, unless it is named."""
+    return read(runs / (id or next(name for name in entries(runs) if name[0] != ".")) / "transcript.jsonl").opened
+
+
+def test_a_served_debate_records_the_ceilings_of_the_project_file(elsewhere: Path) -> None:
+    asked = {"model": "project", "messages": [{"role": "user", "content": "Is it?"}], "outcomes": ["yes", "no"]}
+    asked["evidence"] = ["yes it is", "no it is not"]
+
+    async def walk(browser: Browser) -> None:
+        models = (await browser.client.get("/v1/models")).json()["data"]
+        assert [each["id"] for each in models] == ["readers", "pair", "typo", "project"]
+        answer = await browser.client.post("/v1/chat/completions", json=asked)
+        assert answer.status_code == 200, answer.text
+        assert str(elsewhere.parent) not in answer.text
+
+    with serving("alpha", "beta", "gamma") as server:
+        Path("maci.toml").write_text(PROJECT.format(url=server.url))
+        visit(elsewhere, walk)
+    opened = recorded(elsewhere)
+    assert (opened.panel, opened.config.profile) == ("project", "paper")
+    assert (opened.config.budget.tokens, opened.config.budget.usd) == (30_000, 0.4)
+
+
+def test_ceilings_of_a_request_go_before_those_of_the_project_file(elsewhere: Path) -> None:
+    Path("maci.toml").write_text('panel = "readers"\n[budget]\ntokens = 30000\nusd = 0.4\n')
+    asked = {"model": "readers", "messages": [{"role": "user", "content": "Is it?"}], "outcomes": ["yes", "no"]}
+
+    async def walk(browser: Browser) -> None:
+        own = {"budget": {"tokens": 20_000, "usd": 0.1}, "evidence": ["yes it is", "no it is not"]}
+        answer = await browser.client.post("/v1/chat/completions", json=asked | own)
+        assert answer.status_code == 200, answer.text
+
+    visit(elsewhere, walk)
+    assert (recorded(elsewhere).config.budget.tokens, recorded(elsewhere).config.budget.usd) == (20_000, 0.1)
+
+
+def test_a_new_form_begins_with_what_the_project_file_says(elsewhere: Path) -> None:
+    Path("maci.toml").write_text(PROJECT.format(url="http://127.0.0.1:9"))
+
+    async def walk(browser: Browser) -> None:
+        form = (await browser.get("/new")).text
+        chosen = [part.partition('"')[0] for part in form.split('<option value="')[1:] if " selected" in part[:40]]
+        assert chosen == ["", "project", "paper"]  # no built-in case, the panel, the profile
+        assert 'placeholder="30000"' in form and 'placeholder="0.4"' in form
+        form = (await browser.get("/new?panel=pair")).text
+        assert '<option value="pair" selected' in form and '<option value="project" selected' not in form
+
+    visit(elsewhere, walk)
+
+
+@pytest.mark.parametrize("own", [(), ("budget.tokens=30000", "budget.usd=0.4"), ("budget.tokens=5", "budget.usd=7")])
+def test_a_debate_on_record_is_filled_in_with_its_own_ceilings(elsewhere: Path, own: tuple[str, ...]) -> None:
+    Path("maci.toml").write_text("[budget]\ntokens = 30000\nusd = 0.4\n")
+    before = settings(*own)
+    opened = Opened(
+        format=FORMAT, case=make_case(), config=before, encoder="hash/1", seed=0, version="0",
+        agents=(Seat("a", "x"), Seat("b", "x")), judges=(), panel="readers",
+    )  # fmt: skip
+    _, config = choice_of(fields_of("x", opened, ["readers"])).settled()
+    assert config.budget == before.budget
+
+
+def test_a_served_debate_reads_the_index_of_the_project_and_can_be_resumed(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("notes").mkdir()
+    Path("notes/a.txt").write_text("yes it is")
+    update_index([Path("notes")], Path("index"))
+    Path("maci.toml").write_text('corpus = "index"\n')
+
+    Path("empty.toml").write_text("")
+    index, empty = str(Path("index").resolve()), str(Path("empty.toml").resolve())
+
+    async def walk(browser: Browser) -> None:
+        id = await browser.start(panel="readers")
+        await browser.end(id)
+        opened = recorded(elsewhere, id)
+        assert opened.corpus == index
+        folder = elsewhere / "again"
+        with Transcript.create(folder / "transcript.jsonl") as transcript:
+            transcript.append(opened, sync=True)
+        assert (await browser.post("/debates/again/resume", {})).status_code == 200
+        await browser.end("again")
+        assert (await browser.desk.run("again")).finished is not None
+        monkeypatch.setenv("MACI_PROJECT", empty)
+        with Transcript.create(elsewhere / "other" / "transcript.jsonl") as transcript:
+            transcript.append(opened, sync=True)
+        answer = await browser.post("/debates/other/resume", {})
+        assert answer.status_code == 422 and "the corpus" in answer.text  # no longer the operator's word
+
+    visit(elsewhere, walk)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from maci.cases.case import Case
-from maci.config import PROFILES
+from maci.config import PROFILES, Budget
 from maci.debating.estimate import CostEstimate, totals
 from maci.errors import MaciError, said
 from maci.render.markup import Child, Markup, el, join
@@ -27,13 +27,15 @@ def new_page(
     limits: Limits,
     visit: Visit,
     *,
+    budget: Budget,
     models: Sequence[str] = (),
     wrong: MaciError | None = None,
     kept: Files | None = None,
     found: CostEstimate | None = None,
 ) -> str:
     """The form; what was given before is there again, files that are ``kept`` too; ``wrong`` says why it is shown again, and marks
-    the field it is about. ``models`` are those that can be chosen by name, ``found`` what the debate is expected to cost.
+    the field it is about. ``budget`` has the usual ceilings, ``models`` are those that can be chosen by name, ``found`` is what the
+    debate is expected to cost.
     """
     held = _Kept(given.get("kept", ""), [(name, file) for name, files in (kept or {}).items() for file in files])
     alert = None
@@ -58,7 +60,7 @@ def new_page(
         el(
             "div",
             _table(given, panels, models),
-            _limits(given),
+            _limits(given, budget),
             _price(found) if found is not None else None,
             el(
                 "p",
@@ -274,7 +276,8 @@ def _table(given: Mapping[str, str], panels: Sequence[tuple[str, str]], models: 
     )  # fmt: skip
 
 
-def _limits(given: Mapping[str, str]) -> Markup:
+def _limits(given: Mapping[str, str], budget: Budget) -> Markup:
+    usd = None if budget.usd is None else f"{budget.usd:g}"
     profiles = [(name, name) for name in PROFILES]
     return el(
         "fieldset",
@@ -282,8 +285,8 @@ def _limits(given: Mapping[str, str]) -> Markup:
         _select("profile", given, "Profile", profiles, "paper: the paper's literal rules."),
         el(
             "div",
-            _text("budget_tokens", given, "Most tokens", type="number", min=0, step=1, placeholder="100000"),
-            _text("budget_usd", given, "Most dollars", type="number", min=0, step="any"),
+            _text("budget_tokens", given, "Most tokens", type="number", min=0, step=1, placeholder=str(budget.tokens)),
+            _text("budget_usd", given, "Most dollars", type="number", min=0, step="any", placeholder=usd),
             _text("risk", given, "Accepted risk, %", type="number", min=0, max=100, step="any"),
             _text("questions", given, "Questions to you", type="number", min=0, max=20, step=1, placeholder="0"),
             _text("seed", given, "Seed", type="number", step=1, placeholder="0"),
