@@ -13,7 +13,8 @@ others go on without it to the end of that row; the program then ends with 1.
 
 Two measures do not depend on what else the machine does, each for a call of 10 debates at once: ``--count`` has the function calls,
 Python's and C's, and ``--instructions`` (needs valgrind, takes minutes) the machine's instructions outside the system, beside the bare
-script's. Few debates at once repeat little, so that what is kept for the next debate of a case shows less in them.
+script's. Few debates at once repeat little, so that what is kept for the next debate of a case shows less in them. ``--profile`` has
+both by the part of MACI that they are spent in: CPU time by a sampler over 200 debates, function calls of 10.
 
 MACI_PEERS names the Python that has the frameworks (requirements/peers.txt); a row says so where one is not installed there.
 """
@@ -29,11 +30,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from time import sleep
+from time import process_time, sleep, thread_time
 from typing import Any
 from urllib.request import urlopen
 
@@ -134,6 +136,100 @@ def sorted_bodies(tap: list[bytes]) -> dict[str, Any]:
     }
 
 
+# --- where it goes ----------------------------------------------------------------------------------------------------------
+
+PARTS = {
+    "aiohttp and sockets": "aiohttp/ multidict/ yarl/ asyncio/selector_events.py socket.py selectors.py",
+    "event loop and tasks": "asyncio/ bench_throughput.py",
+    "preparing calls: prompts, bounds, cache keys": "maci/agents/prompt.py maci/agents/debater.py maci/agents/judges/ maci/llm/tokens.py "
+    "maci/llm/structured.py:prepare maci/llm/client.py:prepare maci/llm/request.py maci/debating/calls.py:_prepare",
+    "writing requests and reading replies as JSON, with their bounds": "maci/llm/providers/",
+    "attempts, limits, ledger": "maci/llm/",
+    "response cache: looking up, handing over": "maci/llm/cache.py maci/files/",
+    "reading replies: schema, citations, beliefs": "maci/agents/debater.py:read maci/agents/judges/llm.py:make "
+    "maci/agents/elicit.py maci/controller/reading.py maci/llm/structured.py",
+    "the loop of the debate and its calls under way": "maci/debating/",
+    "checking that a reply can be recorded and read back": "maci/debating/replies.py:recordable",
+    "prompts in the record, cut and hashed": "maci/record/prompts.py",
+    "transcript: JSON, hash chain, writing": "maci/record/",
+    "taking inputs into the state": "maci/controller/",
+    "closing the opening and the rounds: gate, weights, signals, harm": "maci/controller/rounds.py maci/controller/opening.py "
+    "maci/controller/measuring.py maci/moderator/",
+    "the plan": "maci/acquisition/ maci/controller/acquiring.py",
+    "the survey of what to ask": "maci/acquisition/proposals.py maci/seating/shelf.py",
+    "result and recommendation, its check against the record": "maci/controller/ending.py maci/controller/recommending.py maci/agents/writer.py",
+    "setting the table": "maci/seating/",
+}
+"""Parts of a call's cost, by the ends of folders and files, or by a function of a file. What has no part of its own is its caller's."""
+ELSEWHERE = "threads: writing the response cache, closing transcripts"
+
+_RULES = sorted(
+    ((*(*rule.partition(":")[::2],), part) for part, rules in PARTS.items() for rule in rules.split()),
+    key=lambda rule: (bool(rule[1]), len(rule[0])),
+    reverse=True,  # a function before its file, a file before its folder
+)
+_parts: dict[Any, str | None] = {}
+
+
+def part_of(frame: Any) -> str:
+    """The part that the innermost frame of a stack with one has."""
+    while frame is not None:
+        code = frame.f_code
+        if code not in _parts:
+            file = code.co_filename.replace("/site-packages/", "/").replace("/src/", "/")
+            own = (part for path, name, part in _RULES if f"/{path}" in file and name in ("", code.co_name))
+            _parts[code] = next(own, None)
+        if (part := _parts[code]) is not None:
+            return part
+        frame = frame.f_back
+    return "event loop and tasks"
+
+
+def counted(run: Callable[[], Any]) -> dict[str, float]:
+    """Function calls, Python's and C's, of each part."""
+    found = Counter[str]()
+
+    def count(frame: Any, event: str, _: object) -> None:
+        if event in ("call", "c_call"):
+            found[part_of(frame)] += 1
+
+    sys.setprofile(count)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return dict(found)
+
+
+def sampled(run: Callable[[], Any]) -> dict[str, float]:
+    """CPU seconds of each part: of the time since the last sample, all goes to where this one finds the program."""
+    found, last = Counter[str](), thread_time()
+
+    def sample(_: int, frame: Any) -> None:
+        nonlocal last
+        now = thread_time()
+        found[part_of(frame)] += now - last  # type: ignore[assignment]
+        last = thread_time()
+
+    before = process_time() - last
+    signal.signal(signal.SIGPROF, sample)
+    signal.setitimer(signal.ITIMER_PROF, 0.001, 0.001)
+    try:
+        run()
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    found[ELSEWHERE] = process_time() - thread_time() - before  # type: ignore[assignment]
+    return dict(found)
+
+
+def profile_lines(cpu: Mapping[str, float], called: Mapping[str, float]) -> Iterator[str]:
+    """The parts, dearest first, in Markdown."""
+    yield from ("| part | µs a call | function calls |", "|---|---|---|")
+    for part, took in sorted(cpu.items(), key=lambda item: -item[1]):
+        yield f"| {part} | {took:.0f} | {called.get(part, 0):,.0f} |"
+    yield f"| **all** | **{sum(cpu.values()):,.0f}** | **{sum(called.values()):,.0f}** |"
+
+
 # --- measuring --------------------------------------------------------------------------------------------------------------
 
 
@@ -148,6 +244,10 @@ def work(kind: str, url: str, warm: str, debates: int) -> Any:
             profile = cProfile.Profile()
             profile.runcall(asyncio.run, maci.run(url, debates, Path(folder) / "run"))
             return sum(entry.callcount for entry in profile.getstats()) / (debates * CALLS)
+        if kind in ("sampled", "counted"):
+            take, unit = (sampled, 1e6) if kind == "sampled" else (counted, 1.0)
+            found = take(lambda: asyncio.run(maci.run(url, debates, Path(folder) / "run")))
+            return {part: unit * value / (debates * CALLS) for part, value in found.items()}
         if kind == "instructions":
             return instructed(lambda: asyncio.run(maci.run(url, debates, Path(folder) / "run")))
         return measured(lambda: asyncio.run(maci.run(url, debates, Path(folder) / "run")))
@@ -314,8 +414,11 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--delays", default="0.1,1,heavy", help="seconds the server takes")
     parser.add_argument("--more", default="", metavar="1000/1/2", help="further rows: debates, delay and times of each")
-    parser.add_argument("--work", choices=("maci", "bodies", "count", "instructions"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--work", choices=("maci", "bodies", "count", "sampled", "counted", "instructions"), help=argparse.SUPPRESS
+    )
     parser.add_argument("--count", action="store_true", help="only count the function calls that a call costs MACI")
+    parser.add_argument("--profile", action="store_true", help="only show where the CPU time of a call goes")
     parser.add_argument("--instructions", action="store_true", help="only count the machine's instructions of a call")
     parser.add_argument("--url", help=argparse.SUPPRESS)
     parser.add_argument("--warm", help=argparse.SUPPRESS)
@@ -330,6 +433,12 @@ def main() -> None:
         with serving("0.1") as url, serving("0") as warm:
             rest = "--work", "count", "--url", url, "--warm", warm, "--debates", "10"
             print(f"{_child(sys.executable, __file__, *rest):,.0f} function calls per call")
+        return
+    if options.profile:
+        with serving("0.1") as url, serving("0") as warm:
+            common = sys.executable, __file__, "--url", url, "--warm", warm, "--work"
+            cpu = _child(*common, "sampled", "--debates", "200")
+            print("\n".join(profile_lines(cpu, _child(*common, "counted", "--debates", "10"))))
         return
     if options.instructions:
         with serving("0.1") as url, serving("0") as warm:
