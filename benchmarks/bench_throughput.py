@@ -141,8 +141,8 @@ def sorted_bodies(tap: list[bytes]) -> dict[str, Any]:
 PARTS = {
     "aiohttp and sockets": "aiohttp/ multidict/ yarl/ asyncio/selector_events.py socket.py selectors.py",
     "event loop and tasks": "asyncio/ bench_throughput.py",
-    "preparing calls: prompts, bounds, cache keys": "maci/agents/prompt.py maci/agents/debater.py maci/agents/judges/ maci/llm/tokens.py "
-    "maci/llm/structured.py:prepare maci/llm/client.py:prepare maci/llm/request.py maci/debating/calls.py:_prepare",
+    "preparing calls: prompts, bounds, cache keys": "maci/agents/prompt.py maci/agents/debater.py maci/agents/judges/ "
+    "maci/llm/tokens.py maci/llm/structured.py:prepare maci/llm/client.py:prepare maci/llm/request.py maci/debating/calls.py:_prepare",
     "writing requests and reading replies as JSON, with their bounds": "maci/llm/providers/",
     "attempts, limits, ledger": "maci/llm/",
     "response cache: looking up, handing over": "maci/llm/cache.py maci/files/",
@@ -157,7 +157,8 @@ PARTS = {
     "maci/controller/measuring.py maci/moderator/",
     "the plan": "maci/acquisition/ maci/controller/acquiring.py",
     "the survey of what to ask": "maci/acquisition/proposals.py maci/seating/shelf.py",
-    "result and recommendation, its check against the record": "maci/controller/ending.py maci/controller/recommending.py maci/agents/writer.py",
+    "result and recommendation, its check against the record": "maci/controller/ending.py maci/controller/recommending.py "
+    "maci/agents/writer.py",
     "setting the table": "maci/seating/",
 }
 """Parts of a call's cost, by the ends of folders and files, or by a function of a file. What has no part of its own is its caller's."""
