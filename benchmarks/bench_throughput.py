@@ -148,7 +148,7 @@ PARTS = {
     "response cache: looking up, handing over": "maci/llm/cache.py maci/files/",
     "reading replies: schema, citations, beliefs": "maci/agents/debater.py:read maci/agents/judges/llm.py:make "
     "maci/agents/elicit.py maci/controller/reading.py maci/llm/structured.py",
-    "the loop of the debate and its calls under way": "maci/debating/",
+    "the loop of the debate and its calls under way": "maci/debating/ maci/controller/requests.py",
     "checking that a reply can be recorded and read back": "maci/debating/replies.py:recordable",
     "prompts in the record, cut and hashed": "maci/record/prompts.py",
     "transcript: JSON, hash chain, writing": "maci/record/",
@@ -160,6 +160,7 @@ PARTS = {
     "result and recommendation, its check against the record": "maci/controller/ending.py maci/controller/recommending.py "
     "maci/agents/writer.py",
     "setting the table": "maci/seating/",
+    "": "maci/controller/events.py",  # writes and reads JSON for others
 }
 """Parts of a call's cost, by the ends of folders and files, or by a function of a file. What has no part of its own is its caller's."""
 ELSEWHERE = "threads: writing the response cache, closing transcripts"
@@ -179,7 +180,7 @@ def part_of(frame: Any) -> str:
         if code not in _parts:
             file = code.co_filename.replace("/site-packages/", "/").replace("/src/", "/")
             own = (part for path, name, part in _RULES if f"/{path}" in file and name in ("", code.co_name))
-            _parts[code] = next(own, None)
+            _parts[code] = next(own, "") or None
         if (part := _parts[code]) is not None:
             return part
         frame = frame.f_back

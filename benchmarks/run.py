@@ -39,7 +39,7 @@ def figures(script: str, *options: str) -> Iterator[Any]:
     """What a benchmark prints with ``--json``, line by line; it is an error if it does not end well."""
     print(f"{script} {' '.join(options)} …", file=sys.stderr, flush=True)
     environ = dict(os.environ)
-    if script != "bench_throughput.py":  # which measures what users run
+    if script not in ("bench_throughput.py", "bench_start.py"):  # which measure what users run
         environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, str(HERE / script), "--json", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as running:
