@@ -42,6 +42,13 @@ $(CLIENTS)/.done: requirements/clients.txt pyproject.toml | $(BIN)/python
 	@$(CLIENTS)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+PEERS := $(VENV)-peers
+$(PEERS)/.done: requirements/peers.txt | $(BIN)/python
+	@echo "Setting up (once): LangGraph, AutoGen and Inspect, in an environment of their own …"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --require-hashes -r requirements/peers.txt
+	@touch $@
+
 demo: $(VENV)/.core  ## a real debate on the embedded panel, its record and its replay
 	@out=maci-runs/demo-$$(date +%Y%m%d-%H%M%S); \
 	printf '$$ %s\n\n' '$(BIN)/maci debate dengue'; $(BIN)/maci debate dengue --panel readers --out $$out && \
@@ -59,24 +66,17 @@ FOR ?= 30m
 fuzz: $(VENV)/.dev  ## everything strangers can hand in, changed at random (FOR=30m); what fails is kept in tests/fuzz/found
 	@PYTHONPATH=tests $(BIN)/python -m fuzz.run --for $(FOR)
 
-test-system: $(VENV)/.dev $(VENV)/.ray $(CLIENTS)/.done  ## the rest: installs what it needs
+test-system: $(VENV)/.dev $(VENV)/.ray $(CLIENTS)/.done $(PEERS)/.done  ## the rest: installs what it needs
 	@tests/system/install.sh
 	@$(CLIENTS)/bin/python -m pytest tests/unit/integrations/test_inspect.py
 	@$(CLIENTS)/bin/python -m pytest -m system tests/docs/test_examples.py
 	@$(CLIENTS)/bin/python -m pytest -W default tests/system/test_clients.py  # warnings of other people's code
-	@$(BIN)/python -m pytest -m system tests/system tests/browser tests/chaos tests/docs
+	@MACI_PEERS=$(PEERS)/bin/python $(BIN)/python -m pytest -m system tests/system tests/browser tests/chaos tests/docs
 
 check: $(VENV)/.dev  ## lint, types, import directions
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-PEERS := $(VENV)-peers
-$(PEERS)/.done: requirements/peers.txt | $(BIN)/python
-	@echo "Setting up (once): LangGraph, AutoGen and Inspect, in an environment of their own …"
-	@$(PYTHON) -m venv $(PEERS)
-	@$(PEERS)/bin/python -m pip install --quiet --require-hashes -r requirements/peers.txt
-	@touch $@
-
-bench: $(VENV)/.dev $(PEERS)/.done  ## measure; ratios side by side in one run (BENCH=--quick: a few minutes)
+bench: $(VENV)/.dev $(PEERS)/.done  ## measure; ratios side by side in one run, kept as they come (BENCH=--quick: fewer; BENCH=--show: the last table)
 	@MACI_PEERS=$(PEERS)/bin/python $(BIN)/python benchmarks/run.py $(BENCH)
 
 chaos: $(VENV)/.dev  ## 5,000 debates and 200 kills, beside the servers' own count (CHAOS_QUICK=1: a minute's worth)
@@ -97,4 +97,4 @@ pin:  ## pin dependencies again (needs uv)
 	@requirements/compile.sh
 
 clean:  ## remove the environment and caches
-	@rm -rf $(VENV) $(CLIENTS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(CLIENTS) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -152,14 +152,14 @@ class World:
     """What the simulation is calibrated on; every field is an option."""
 
     cases: int = 1_000_000
-    calls: float = 35.0
-    """Of a debate (`bench_tokens.py`)."""
-    prompt: float = 32_600.0
-    judges: float = 25_900.0
-    generated: float = 3_100.0
+    calls: float = 38.0
+    """Of a debate (`bench_tokens.py --rounds 3`, the first panel; so are all figures of that script)."""
+    prompt: float = 32_400.0
+    judges: float = 28_600.0
+    generated: float = 3_400.0
     """Tokens of a debate: prompts of debaters, of judges, and what is written (`bench_tokens.py`). Models write more than the fake
     server does."""
-    cached: float = 0.56
+    cached: float = 0.55
     """Share of the debaters' prompts that the provider has read before (`bench_tokens.py`)."""
     steps: float = 8.0
     """Calls of a debate that wait for one another."""

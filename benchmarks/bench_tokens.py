@@ -1,13 +1,14 @@
 """Prompt tokens of a debate and how many of them the provider has read before, by the count of the fake server, beside full history.
 
-    python benchmarks/bench_tokens.py [--json] [--rounds 3] [--case dengue]
+    python benchmarks/bench_tokens.py [--json] [--rounds 3,8] [--case dengue]
     python benchmarks/bench_tokens.py --accuracy [--limit 60]        # tokens to reach an accuracy: debate, vote, self-consistency
 
 Two debaters with two arguments a turn, two or three judges. The server (`tests/fake_server`) counts a quarter of the bytes as
 tokens. As OpenAI does, it finds what a key has sent before by itself, from 1,024 tokens on in steps of 128; as Anthropic does, it
 finds what was marked before at the end of a block, and another schema is another prompt. Full history is computed from the same
 debate: every call of a debater repeats its first prompt, every task it was given and every reply of everybody so far, word for
-word; all of its prompt but the last replies was sent before, so its cached share is the largest there can be.
+word; all of its prompt but the last replies was sent before, so its cached share is the largest there can be, and its price the
+lowest. Prices count a token that was read before as a tenth; what providers take for keeping one is left out, for both.
 
 `--accuracy` runs a small study with the embedded readers on symptom2disease (MACI_DATA): how many tokens each method takes with more
 samples or rounds, and what it gets right.
@@ -40,6 +41,8 @@ from maci.seating.shelf import Sources, evidence_for
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec
 from maci.seating.table import opening
 
+CACHED = 0.1
+"""What a token costs that the provider has read before, of one that it has not."""
 PANELS = {
     "OpenAI": (("openai/gpt-fake", "mistral/fake"), ("xai/fake-1", "deepseek/fake-2", "together/qwen-fake")),
     "Anthropic": (("anthropic/claude-sonnet-4-5", "anthropic/claude-opus-4-1"), ("xai/fake-1", "deepseek/fake-2")),
@@ -154,7 +157,7 @@ def accuracy(limit: int) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", default="3", help="several with commas between them")
     parser.add_argument("--case", default="dengue")
     parser.add_argument("--accuracy", action="store_true")
     parser.add_argument("--limit", type=int, default=60, help="cases of the small study")
@@ -176,17 +179,27 @@ def main() -> None:
             words = ", ".join(f"{use} {tokens:,.0f}" for use, tokens in reach.items())
             print(f"fewest tokens for {goal:.3f}: {words}")
         return
-    found = {api: asyncio.run(measured(api, options.rounds, options.case)) for api in PANELS}
+    found = {
+        (api, rounds): asyncio.run(measured(api, rounds, options.case))
+        for api in PANELS
+        for rounds in map(int, options.rounds.split(","))
+    }
     if options.json:
-        print(json.dumps(found))
+        print(json.dumps([{"api": api, "rounds": rounds, **row} for (api, rounds), row in found.items()]))
         return
-    print(f"{options.case}, {options.rounds} rounds; tokens of prompts, and the share that the server had read before")
-    for api, row in found.items():
-        own, judges, naive, cached = row["debaters"], row["judges"], row["naive_debaters"], row["debaters_cached"]
-        print(
-            f"{api:10} debaters {own:,} ({cached / own:.0%} cached), judges {judges:,} ({row['judges_cached'] / judges:.0%}); "
-            f"debaters with full history {naive:,} (at most {row['naive_cached_at_most'] / naive:.0%}): {own / naive:.2f} ×"
+    head = (
+        "", "rounds", "debaters' prompts", "read before", "in full-price tokens", "full history", "read before, at most",
+        "in full-price tokens, at least", "ratio of tokens", "of price, at most", "judges' prompts",
+    )  # fmt: skip
+    print(f"| {' | '.join(head)} |\n{'|---' * len(head)}|")
+    for (api, rounds), row in found.items():
+        own, cached, naive, again = (
+            row[name] for name in ("debaters", "debaters_cached", "naive_debaters", "naive_cached_at_most")
         )
+        price, least = (full - (1 - CACHED) * read for full, read in ((own, cached), (naive, again)))
+        ours = f"{own:,} | {cached / own:.0%} | {price:,.0f}"
+        theirs = f"{naive:,} | {again / naive:.0%} | {least:,.0f}"
+        print(f"| {api} | {rounds} | {ours} | {theirs} | {own / naive:.2f} | {price / least:.2f} | {row['judges']:,} |")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def client() -> Any:
     """What the OpenAI SDK, which all three frameworks use, sends with; as many connections as are asked for."""
     import httpx
 
-    return httpx.AsyncClient(limits=httpx.Limits(max_connections=None, max_keepalive_connections=None), timeout=300)
+    return httpx.AsyncClient(limits=httpx.Limits(max_connections=None, max_keepalive_connections=None), timeout=1800)
 
 
 async def bare(url: str, debates: int, bodies: Any) -> None:

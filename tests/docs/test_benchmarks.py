@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import re
 import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator
@@ -40,6 +41,137 @@ def _has(module: str, name: str) -> bool:
     except ImportError:
         return False
     return True
+
+
+# --- `make bench` ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`run`, which has `bench_throughput` and `bench_start`."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS[0].parent))
+    yield import_module("run")
+    for name in ("run", "bench_start", "bench_throughput", "peers"):
+        sys.modules.pop(name, None)
+
+
+def test_what_is_measured_is_on_disk_before_the_next_part_and_a_part_that_fails_loses_nothing(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    history = tmp_path / "history.jsonl"
+    printing = "import json; print(json.dumps({'figure': 1})); print(json.dumps({'figure': 2}))"
+    (tmp_path / "fails.py").write_text(f"{printing}; raise SystemExit(3)")
+    (tmp_path / "silent.py").write_text("print('not JSON')")
+    counting = f"import json; print(json.dumps({{'figure': len(open({str(history)!r}).readlines())}}))"
+    (tmp_path / "counts.py").write_text(counting)
+    monkeypatch.setattr(run, "HERE", tmp_path)
+    keep = run.keeping(history, {"run": "now", "commit": "c", "quick": True})
+    failed = run.measure({"a": ("fails.py",), "b": ("silent.py",), "c": ("counts.py",)}, keep)
+    assert failed == ["a", "b"]
+    rows = run.run_of(history)
+    assert [(row["part"], row["found"].get("figure")) for row in rows] == [
+        ("a", 1), ("a", 2), ("a", None), ("b", None), ("c", 4),
+    ]  # fmt: skip
+    assert "failed" in rows[2]["found"] and "failed" in rows[3]["found"]
+    assert all(row["run"] == "now" and row["commit"] == "c" for row in rows)
+    assert "a: " in capsys.readouterr().out
+
+
+@pytest.fixture
+def children(run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`bench_throughput`, whose children take no time: a bare second each, MACI two of them, and AutoGen fails."""
+    bench, served = sys.modules["bench_throughput"], [0]
+
+    def child(*command: str) -> Any:
+        if "bodies" in command:
+            return {}
+        if "autogen" in command:
+            raise bench.Failed("no such model")
+        served[0] += 2 * bench.CALLS
+        took = 2.0 if "maci" in command else 1.0
+        return {"seconds": took, "cpu": took, "peak_mb": 10 * took}
+
+    monkeypatch.setattr(bench, "_child", child)
+    monkeypatch.setattr(bench, "serving", lambda _: bench.tempfile.TemporaryDirectory())
+    monkeypatch.setattr(bench, "requests", lambda _: served[0])
+    return bench
+
+
+def test_a_contender_that_fails_is_named_and_the_others_go_on(children: Any) -> None:
+    turns = list(children.in_turn("1", 2, 3, ["bare", "maci", "autogen", "inspect"]))
+    assert [list(turn["ran"]) for turn in turns] == [["bare", "maci", "autogen", "inspect"]] + 2 * [
+        ["bare", "maci", "inspect"]
+    ]
+    assert turns[0]["ran"]["autogen"] == {"failed": "no such model"}
+    text = "\n".join(children.lines(turns, {"bare": [1.0], "maci": [3.0], "autogen": None}))
+    assert "| 2 | 1 s | maci | 2.00 | 2.00 | 2.00 [2.00, 2.00] | 2.00 [2.00, 2.00] |" in text
+    assert "| 2 | 1 s | autogen | failed |" in text
+    assert "autogen failed with 2 debates, replies 1 s: no such model" in text
+    assert "| maci | 3.00 [3.00, 3.00] | 3.0 [3.0, 3.0] |" in text and "| autogen | not installed | |" in text
+
+
+def test_who_makes_other_calls_than_the_debate_has_failed(children: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "requests", lambda _: 0)
+    (turn,) = children.in_turn("1", 2, 1, ["bare"])
+    assert turn["ran"]["bare"] == {"failed": f"it made 0 calls instead of {2 * children.CALLS}"}
+
+
+def test_the_best_of_a_contender_is_held_against_the_best_of_the_bare_script(children: Any) -> None:
+    def turn(bare: float, maci: float) -> dict[str, Any]:
+        of = {"bare": bare, "maci": maci}
+        ran = {who: {"seconds": s, "cpu": s, "peak_mb": s} for who, s in of.items()}
+        return {"debates": 1, "replies": "1", "turn": 0, "ran": ran}
+
+    row = list(children.rows_of([turn(10, 11), turn(8, 12), turn(9, 10)]))[1]
+    assert row["best_ratio"] == 10 / 8 and row["seconds_ratio"] == [1.1, 1.5, 10 / 9]
+
+
+def test_each_turn_is_printed_as_it_ends_and_a_failure_is_the_exit_code(
+    children: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(children, "import_cpu", lambda _: 1.0)
+    options = (
+        "--json",
+        "--who",
+        "maci,autogen",
+        "--debates",
+        "2",
+        "--delays",
+        "1",
+        "--times",
+        "1",
+        "--more",
+        "2/heavy/2",
+    )
+    monkeypatch.setattr(sys, "argv", ["bench_throughput.py", *options])
+    with pytest.raises(SystemExit) as ended:
+        children.main()
+    assert ended.value.code == 1
+    first, *turns = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first == {"imports": {"bare": [1.0], "maci": [1.0], "autogen": [1.0]}}
+    assert [(turn["debates"], turn["replies"], turn["turn"]) for turn in turns] == [
+        (2, "1", 0),
+        (2, "heavy", 0),
+        (2, "heavy", 1),
+    ]
+
+
+SPEED = re.compile(
+    r"\b(?:in|within|under|after) (?:a |an |some |two |a few |\d+ )?(?:milli)?seconds?\b"
+    r"|\b\d[\d.,]* ?(?:m?s|seconds?)\b|\bfast(?:er|est)?\b|\b[\d.]+ ?(?:×|times) as\b"
+)
+
+
+def test_each_claim_of_the_readme_on_speed_is_a_row_of_the_table(run: Any) -> None:
+    readme = (BENCHMARKS[0].parents[1] / "README.md").read_text(encoding="utf-8")
+    claims = {match.group() for match in SPEED.finditer(readme)}
+    assert claims and claims <= set(run.CLAIMS), claims - set(run.CLAIMS)
+    assert set(run.CLAIMS.values()) <= set(sys.modules["bench_start"].COMMANDS)
+    measured = run.parts(Namespace(quick=False, table=True, rest=[]))
+    assert list(measured) == ["start", "throughput"] and measured["start"][0] == "bench_start.py"
+    each = {command: [{"cpu": [1.0], "seconds": [1.25]}] for command in run.CLAIMS.values()}
+    table = "\n".join(run.table([{"part": "start", "found": each}]))
+    assert all(f"| `{command}` | 1.00 | 1.00 | 1.25 | 1.25 | 1 |" in table for command in run.CLAIMS.values())
 
 
 # --- a run in pieces ----------------------------------------------------------------------------------------------------------

@@ -10,13 +10,16 @@ import gc
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 
 import numpy as np
 import pytest
 
+import maci
 import stories
+from fake_server import FakeServer
 from hash_encoder import HashEncoder
 from helpers import judge, make_case, open_debate, play, script, seat, settings, turn
 from maci.acquisition.plan import Proposal
@@ -137,6 +140,39 @@ def test_small_products_leave_other_processors_alone() -> None:
         assert distinct(asked, encoder)
         time.sleep(0.01)  # while a thread waits for more
     assert cpu_of_others() - before < 0.03
+
+
+CEILING = 1_597
+"""Function calls in or from MACI's own code for one call to a model: 1,521 were counted; 5 % more are let through."""
+
+
+def test_a_call_to_a_model_takes_no_more_work_than_it_did(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What `bench_throughput.py --count` counts, without libraries, whose versions differ, for 5 debates at once."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    bench = import_module("bench_throughput")
+    own, found = str(Path(maci.__file__).parent), 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal found
+        found += event in ("call", "c_call") and frame.f_code.co_filename.startswith(own)
+
+    async def debates() -> None:
+        stack = bench.Maci()
+        async with FakeServer(quotes=True) as server:
+            await stack.run(server.url, 1, tmp_path / "warm")
+            sys.setprofile(count)
+            try:
+                await stack.run(server.url, 5, tmp_path / "run")
+            finally:
+                sys.setprofile(None)
+
+    try:
+        asyncio.run(debates())
+    finally:
+        for name in ("bench_throughput", "peers"):
+            sys.modules.pop(name, None)
+    took = found / (5 * bench.CALLS)
+    assert CEILING / 2 < took <= CEILING, f"{took:,.0f} function calls for a call to a model"
 
 
 def test_what_is_quadratic_is_noticed(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import re
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,9 @@ def term_set(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
+_DENIED = re.compile("un|non|in|im|dis|ir|il")
+
+
 @functools.lru_cache(maxsize=16384)
 def undone(term: str, word: str) -> bool:
     """Whether a word of a text is a term of a feature with an ending or a beginning that denies it: *hairless*, *unpaid*; or the
@@ -96,12 +99,10 @@ def undone(term: str, word: str) -> bool:
         return akin(term[2:], word)
     if word.endswith("less") and not term.endswith("less"):
         return akin(term, word)
-    rest = next(
-        (word[len(start) :] for start in ("un", "non", "in", "im", "dis", "ir", "il") if word.startswith(start)), ""
-    )
-    if akin(term, word) or len(rest) < 4:
+    beginning = _DENIED.match(word)
+    if beginning is None or len(rest := word[beginning.end() :]) < 4 or akin(term, word):
         return False
-    if word.startswith(("un", "non")):
+    if beginning[0] in ("un", "non"):
         return akin(term, rest) or (rest.startswith(term) and rest[len(term) :] in _TAILS)
     return len(rest) > 4 and terms(rest) == [term]
 
@@ -109,11 +110,13 @@ def undone(term: str, word: str) -> bool:
 @functools.lru_cache(maxsize=16384)
 def akin(term: str, word: str) -> bool:
     """Whether a word of a text is a term of a feature, in whatever form: *smoker* and *smoking*, *hairless* and *hairs*."""
-    found = next(iter(terms(word)), "")
+    found = _first(word)
     if not found or found == term:
         return bool(found)
     if _FORMS.get(term, term) == _FORMS.get(found, found):
         return True
+    if found[0] != term[0]:
+        return False
     if len(found) > 4 and len(term) - len(found) > 3 and term.startswith(found):
         return True  # an abbreviation
     if found.startswith(term + term[-1]) and found[len(term) + 1 :] in _TAILS:
@@ -121,6 +124,18 @@ def akin(term: str, word: str) -> bool:
     shared = next((n for n, (x, y) in enumerate(zip(term, found, strict=False)) if x != y), min(len(term), len(found)))
     close = shared >= 4 and shared >= max(len(term), len(found)) - 5
     return close and term[shared:] in _TAILS and found[shared:] in _TAILS
+
+
+@functools.lru_cache(maxsize=16384)
+def _first(word: str) -> str:
+    """The first term of a word; an empty string where it has none."""
+    return next(iter(terms(word)), "")
+
+
+@functools.lru_cache(maxsize=16384)
+def speaks_of(term: str, word: str) -> Literal["akin", "undone"] | None:
+    """Whether a word of a text is a term of a feature, as it is or denied by its own form."""
+    return "undone" if undone(term, word) else "akin" if akin(term, word) else None
 
 
 def normal_text(text: str) -> str:

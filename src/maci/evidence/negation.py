@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from maci.evidence import cues
-from maci.evidence.lexical import akin, terms, undone
+from maci.evidence.lexical import akin, speaks_of, terms
 
 Polarity = Literal["present", "absent", "unknown"]
 
@@ -263,6 +263,12 @@ def polarity(text: str, feature: str) -> Polarity | None:
 _OTHER: dict[Polarity, Polarity] = {"present": "absent", "absent": "present"}
 
 
+@lru_cache(maxsize=1024)  # a sentence is asked about many features
+def _tokens(text: str) -> tuple[tuple[int, str], ...]:
+    """The words of a sentence, with their places."""
+    return tuple((match.start(), match[0]) for match in TOKEN.finditer(text))
+
+
 def _mentions(clauses: Scopes, wanted: list[str], head: list[str]) -> Iterator[tuple[float, Polarity]]:
     """Every clause that has words of a feature: how many (its head counts for more), and what is said of them together."""
     by_clause: dict[tuple[int, int], dict[str, Polarity]] = {}
@@ -272,15 +278,14 @@ def _mentions(clauses: Scopes, wanted: list[str], head: list[str]) -> Iterator[t
         if cues.EXCEPT.fullmatch(clauses.text, *r.cue) and cues.DETAIL.match(clauses.text, r.start)
     ]
     decided = dict[tuple[int, int], Polarity]()
-    for match in TOKEN.finditer(clauses.text):
+    for place, token in _tokens(clauses.text):
         for word in wanted:
-            opposite = undone(word, match[0])
-            if opposite or akin(word, match[0]):
-                kind = clauses.at(match.start())
-                if any(r.start <= match.start() < r.end for r in excepted):
-                    decided[clauses.around(match.start())] = kind  # *no bleeding except from the gums*
-                by_clause.setdefault(clauses.around(match.start()), {})[word] = (
-                    _OTHER.get(kind, kind) if opposite else kind
+            if how := speaks_of(word, token):
+                kind = clauses.at(place)
+                if any(r.start <= place < r.end for r in excepted):
+                    decided[clauses.around(place)] = kind  # *no bleeding except from the gums*
+                by_clause.setdefault(clauses.around(place), {})[word] = (
+                    _OTHER.get(kind, kind) if how == "undone" else kind
                 )
     before: dict[str, Polarity] = {}
     for (start, end), found in by_clause.items():

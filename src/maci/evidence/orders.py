@@ -344,7 +344,7 @@ def _shifted(text: str) -> Iterator[str]:
 
 def _english(words: Iterable[str]) -> int:
     """How many common words of English there are, each counted once."""
-    return len(_COMMON.intersection(word.strip(".,:;!?\"'").lower() for word in words))
+    return len(_COMMON.intersection([word.strip(".,:;!?\"'") for word in "\n".join(words).lower().split("\n")]))
 
 
 def _unleet(word: str) -> str:

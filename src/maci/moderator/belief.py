@@ -167,7 +167,7 @@ def level(p: Vector) -> tuple[int, ...]:
     >>> level(np.array([0.4, 0.4, 0.2])), level(np.array([0.2, 0.8]))
     ((0, 1), (1,))
     """
-    return tuple(np.flatnonzero(p >= p.max() - TIE).tolist())
+    return tuple((p >= p.max() - TIE).nonzero()[0].tolist())
 
 
 def standard_error(scores: Sequence[float]) -> float:

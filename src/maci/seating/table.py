@@ -70,7 +70,7 @@ class Table:
     def __post_init__(self) -> None:
         for seats, kind in ((self.agents, Agent), (self.judges, Judge)):
             for seat in seats:
-                if not isinstance(seat, kind):
+                if kind not in type(seat).__mro__ and not isinstance(seat, kind):  # which takes a protocol long
                     raise InputError(
                         f"{type(seat).__name__} is not a maci.{kind.__name__}: derive it from maci.{kind.__name__}"
                     )
