@@ -213,12 +213,21 @@ def figure(found: Estimate) -> str:
     return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]" if found.defined else f"undefined ({found.how})"
 
 
+ENOUGH = 30
+"""Answers below which no calibration error and no Brier score is printed."""
+
+
 def calibration(sure: np.ndarray, right: np.ndarray) -> Estimate:
     """The expected calibration error of answers, with its interval."""
     place = equal_width(sure) if len(sure) else np.zeros(0, dtype=np.int64)
     return bootstrap(
         lambda i: binned_gaps((sure - right)[i], place[i], 15) / i.shape[1], len(sure), np.random.default_rng(0)
     )
+
+
+def brier(sure: np.ndarray, right: np.ndarray) -> Estimate:
+    """The mean squared error of how sure the answers were, with its interval."""
+    return bootstrap_mean((sure - right) ** 2, np.random.default_rng(0))
 
 
 def tell(who: str, posed: Sequence[Posed], found: Mapping[str, Given], options: argparse.Namespace) -> None:
@@ -235,8 +244,10 @@ def tell(who: str, posed: Sequence[Posed], found: Mapping[str, Given], options: 
     answered = [each.case for each in told if status[each.case.id] in ("right", "wrong")]
     sure = np.array([max(found[case.id].p.values()) for case in answered])
     right = np.array([status[case.id] == "right" for case in answered], dtype=float)
-    print(f"  {'calibration error':22} {figure(calibration(sure, right))}, of {len(answered)} answers given")
-    print(f"  {'Brier, top answer':22} {figure(bootstrap_mean((sure - right) ** 2, np.random.default_rng(0)))}")
+    errors = {"calibration error": calibration, "Brier, top answer": brier}
+    for kind, error in errors.items():
+        said = figure(error(sure, right)) if len(answered) >= ENOUGH else f"not estimated below {ENOUGH}"
+        print(f"  {kind:22} {said}, of {len(answered)} answers given")
     tokens = [found[each.case.id].tokens for each in told]
     print(f"  {'tokens a case':22} {f'{np.mean(tokens):.0f}' if tokens else 'none'} (all cases {sum(tokens):,})")
     for each in told:

@@ -1,11 +1,14 @@
 """Do judges prefer an argument that cites support to one that cites the case, something else, the opposite or nothing?
 
-    python benchmarks/bench_judges.py [--data FILE] [--half dev|test] [--model local/NAME] [--limit N] [--show KIND] [--cases]
+    python benchmarks/bench_judges.py [--data FILE] [--half dev|test] [--model local/NAME] [--limit N] [--show KIND] [--reserved]
+    python benchmarks/bench_judges.py --cases
     python benchmarks/bench_judges.py --planted [--limit N]
 
 Every group of the file is one argument in five variants that differ in their citation alone. A judge or the panel (the mean of those
 who score) *prefers* the supported one if it gives it a higher score; an abstention on either side is counted apart. ``--model`` asks a
 language model instead of the reader judges; its replies are kept in the cache folder (`bench-judges.sqlite`).
+``--reserved`` has the reader judges abstain where claim and cited text share no word beside those of the question and the case, and no
+number, negation or opposite tells (tried and not taken, decisions/019).
 ``--cases`` debates the built-in cases with the embedded panel and prints how many answers are right.
 ``--planted`` asks how good a judge must be to beat none: readers debate the built-in cases and development texts of
 symptom2disease before judges whose skill and faults are planted, and each is compared with nobody judging (CRIT-free), case by case.
@@ -30,7 +33,7 @@ from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.agents.judges.reader import reader_judges
+from maci.agents.judges.reader import assertion, bearing, reader_judges, words
 from maci.calibration.stats import bootstrap_mean, wilson
 from maci.cases.case import Case, builtin_cases
 from maci.config import Config
@@ -70,6 +73,22 @@ async def composite(judge: Judge, asked: ScoreRequest) -> float | None:
         return (await judge.score(asked))[0].composite
     except JudgeAbstained:
         return None
+
+
+class Reserved(Judge):
+    """A reader judge that abstains where nothing of a claim is in the cited texts, and nothing in these contradicts it."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.name, self.family, self._judge = judge.name, judge.family, judge
+
+    async def score(self, request: ScoreRequest) -> tuple[CritScore, Usage]:
+        """The judge's score; an abstention where neither words nor signs can tell."""
+        question, argument = request.question, request.argument
+        said, spans = (argument.claim, *argument.reasons), [span for span in request.spans if span.source != CASE]
+        stated = words(" ".join(map(assertion, said))) - words(f"{question.question} {question.context}")
+        if spans and not any(stated & words(span.text) or any(bearing(t, span.text) for t in said) for span in spans):
+            raise JudgeAbstained("nothing of the claim is in the cited text")
+        return await self._judge.score(request)
 
 
 def mean(scores: Sequence[float | None]) -> float | None:
@@ -201,6 +220,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--half", choices=("dev", "test"), default="dev")
     parser.add_argument("--model")
+    parser.add_argument("--reserved", action="store_true")
     parser.add_argument("--limit", type=int, help="so many arguments, evenly spread")
     parser.add_argument("--show", help="list the groups of this kind in which the supported one was not preferred")
     parser.add_argument("--cases", action="store_true")
@@ -236,7 +256,8 @@ def main() -> None:
 
         def readers(row: dict[str, Any]) -> Sequence[Judge]:
             spans = [Span(e["id"], e["text"], e["source"]) for e in row["evidence"]]
-            return reader_judges(spans, encoder)
+            judges = reader_judges(spans, encoder)
+            return [Reserved(judge) for judge in judges] if args.reserved else judges
 
         found = asyncio.run(compare(rows, readers, args.show))
     print(f"{len(rows)} arguments, half {args.half}")

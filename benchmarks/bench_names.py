@@ -5,9 +5,9 @@
 
 A pair is right where it is joined as it should be (the same, or narrower the right way round), or kept apart. Precision is over pairs
 that were joined. Recall is over pairs that should be joined; "within reach" are those that share a word or a known alias, or are an
-abbreviation or another spelling. A pair that a layer leaves open stays apart, unless `--model` is asked about it: about those that
-share a word or have close embeddings, as in a debate. With `--all` it is asked about every open pair. Its replies are kept in the cache
-folder (`bench-names.sqlite`), so a run that broke off continues.
+abbreviation or another spelling. A pair that a layer leaves open stays apart, unless `--model` is asked about it: about every such
+pair, or with `--from COSINE` about those that share a word or are as close (`beliefs.ask_from`). Without a model it is counted how many
+of them should be joined. Replies are kept in the cache folder (`bench-names.sqlite`), so a run that broke off continues.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 
 from maci.agents.judges.interpreter import Comparer
 from maci.calibration.stats import wilson
+from maci.cases.labels import NameQuestion
 from maci.cases.names import Relation, by_model, relate, share_a_word
 from maci.config.sections import Beliefs
 from maci.evidence.encode import load_encoder
@@ -54,7 +55,7 @@ async def asked(rows: list[dict[str, Any]], name: str) -> dict[str, Relation]:
         comparer = Comparer("comparer", house.model(name))
         for row in rows:
             try:
-                said = await comparer.prepare("Which is it?", row["a"], row["b"]).within()
+                said = await comparer.prepare("Which is it?", NameQuestion(row["a"], (row["b"],))).within()
             except Exception as error:
                 print(f"  {row['id']}: {error}")
                 continue
@@ -109,21 +110,26 @@ def main() -> None:
     parser.add_argument("--encoder", default="wordllama")
     parser.add_argument("--match", type=float, default=Beliefs().label_match, help="cosine from which embeddings join")
     parser.add_argument("--model", default="")
-    parser.add_argument("--all", action="store_true")
+    parser.add_argument(
+        "--from", dest="near", type=float, help="ask only about pairs that share a word or are this close"
+    )
     parser.add_argument("--wrong", action="store_true", help="print what is wrong (not for the test half)")
     args = parser.parse_args()
     file = Path(args.file) if Path(args.file).is_file() else Path(__file__).parent / "blind" / args.file
     lines = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
     rows = [row for row in lines if row["half"] == args.half]
-    encoder, rules = load_encoder(args.encoder), Beliefs()
+    encoder = load_encoder(args.encoder)
     vectors = {row["id"]: encoder.encode([row["a"], row["b"]]) for row in rows}
     cosine = {row["id"]: float(vectors[row["id"]][0] @ vectors[row["id"]][1]) for row in rows}
     found = {row["id"]: related(row, cosine[row["id"]], args.match) for row in rows}
     report(f"Without a model, {args.encoder}, {len(rows)} pairs of the {args.half} half", rows, found, wrong=args.wrong)
+    left = [row for row in rows if found[row["id"]] is None]
+    if args.near is not None:
+        left = [row for row in left if share_a_word(row["a"], row["b"]) or cosine[row["id"]] >= args.near]
+    print(
+        f"a model would be asked about {len(left)}, of which {sum(gold(row) in JOINED for row in left)} should be joined"
+    )
     if args.model:
-        left = [row for row in rows if found[row["id"]] is None]
-        if not args.all:
-            left = [r for r in left if share_a_word(r["a"], r["b"]) or cosine[r["id"]] >= rules.ask_from]
         found |= asyncio.run(asked(left, args.model))
         report(f"With {args.model} asked about {len(left)} of them", rows, found, wrong=args.wrong)
 

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import reference
 from pictures import pictures
-from prompt_example import second_round
+from prompt_example import names_question, second_round
 from pydantic import TypeAdapter
 
 from maci.cases.case import CaseFile
@@ -30,6 +30,7 @@ from maci.lab.datasets import SETS
 from maci.lab.datasets.own import FIELDS
 from maci.lab.study.spec import StudySpec
 from maci.lab.theory.trajectories import TRAJECTORIES, play
+from maci.llm.model import Request
 from maci.seating.file import PanelsFile
 from maci.seating.project import ProjectFile
 from maci.story.result import AskResult, PlanPage, Result
@@ -102,7 +103,16 @@ def own_fields() -> str:
 
 def prompt() -> str:
     """What a model is asked in round 2 of a small debate, message by message."""
-    parts = [f"**{message.role}**\n\n```text\n{message.content}\n```" for message in second_round().messages]
+    return _messages(second_round())
+
+
+def names() -> str:
+    """What a model is asked about a name that words cannot place."""
+    return _messages(names_question())
+
+
+def _messages(request: Request) -> str:
+    parts = [f"**{message.role}**\n\n```text\n{message.content.strip()}\n```" for message in request.messages]
     return "\n\n".join(parts)
 
 
@@ -150,7 +160,7 @@ BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
         "withheld": _printed_by("maci debate unclear.yaml"),
         "replayed": _printed_by("maci replay"),
     },
-    "prompts.md": {"prompt": prompt},
+    "prompts.md": {"prompt": prompt, "names": names},
     "decisions/002-stop-rules.md": {"stop-rules": stop_rules},
     "settings.md": {"settings": settings},
     "data.md": {"data-sets": data_sets, "own-fields": own_fields},

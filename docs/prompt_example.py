@@ -9,7 +9,9 @@ from typing import Any
 from maci.agents.agent import FunctionJudge
 from maci.agents.debater import Debater
 from maci.agents.judges.crit import CritScore, ScoreRequest
+from maci.agents.judges.interpreter import Comparer
 from maci.cases.case import Case, Document
+from maci.cases.labels import NameQuestion
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import build
 from maci.debating.loop import debate
@@ -91,3 +93,12 @@ def second_round() -> Request:
 
     asyncio.run(play())
     return ada.history[2]
+
+
+def names_question() -> Request:
+    """What a model is asked about a name that words cannot place among those in use."""
+    reply = json.dumps({"name": "high pressure", "nearest": "the same", "listed": "1", "relation": "same"})
+    model = FakeModel(replies=[reply])
+    asked = NameQuestion("High blood pressure", ("Hypertension", "Migraine", "Panic attack"))
+    asyncio.run(Comparer("names", model).prepare("Which diagnosis explains the headaches?", asked).within())
+    return model.history[0]

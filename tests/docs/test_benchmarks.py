@@ -238,7 +238,9 @@ def test_a_row_asked_with_other_prompts_does_not_count(general: Any, tmp_path: P
     found = asyncio.run(general.collect("alone", posed, _options(tmp_path, table=True)))
     assert list(found) == [posed[1].case.id]
     general.tell("alone", posed, found, options)
-    assert "1 of 49 cases of the dev half so far (96 in both)" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "1 of 49 cases of the dev half so far (96 in both)" in said
+    assert "calibration error      not estimated below 30, of 1 answers given" in said
     assert general.compare(posed, found, found).endswith("1 pairs")
 
 

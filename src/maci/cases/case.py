@@ -116,7 +116,8 @@ class Case:
         found = canonical(self.gold, space, tuple(p), by.joins, by)
         if found in p:
             return found
-        kinds = (y for y in p if (relation := by.relation(y, self.gold)) is not None and relation.kind == "narrower")
+        gold = self.gold
+        kinds = (y for y in p if any((r := by.relation(name, gold)) and r.kind == "narrower" for name in by.named(y)))
         return max(kinds, key=lambda y: p[y], default=found)
 
     def gold_is(

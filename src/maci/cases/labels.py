@@ -11,7 +11,7 @@ probability of both; one that is broader than labels in use takes them in. Label
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -27,6 +27,33 @@ if TYPE_CHECKING:
 
 Answers: TypeAlias = Mapping[tuple[str, str], Kind]
 """Two names → how the first stands to the second, as a model said."""
+
+
+class NameQuestion(NamedTuple):
+    """What a model is asked: how a name stands to others, all of them at once."""
+
+    name: str
+    among: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " | ".join((self.name, *self.among))
+
+    def answered(self, listed: str, kind: Kind | None) -> dict[tuple[str, str], Kind | None]:
+        """Each pair that the answer decides → how its first name stands to its second; ``None`` where there was no answer.
+
+        A name that is the same as one of the others is none of the rest. One that is wider than one of them may be wider than more.
+
+        >>> NameQuestion("gout", ("flu", "podagra")).answered("podagra", "same")
+        {('gout', 'flu'): 'other', ('gout', 'podagra'): 'same'}
+        """
+        if kind in {"narrower", "broader"}:
+            return {(self.name, listed): kind}
+        rest: Kind | None = None if kind is None else "other"
+        return {(self.name, other): kind if other == listed else rest for other in self.among}
+
+
+MOST_LISTED = 40
+"""Names that one question lists."""
 
 
 class Join(NamedTuple):
@@ -130,21 +157,53 @@ def unnamed(
 
 
 def undecided(
-    mass: Mapping[str, float], found: Placement, space: OutcomeSpace, by: Comparing, close: float
+    mass: Mapping[str, float], found: Placement, space: OutcomeSpace, by: Comparing, close: float | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Pairs of labels that no layer can tell apart or join, though they share a word or are close; those with most mass first.
+    """Pairs of labels that no layer can tell apart or join; those with most mass first.
 
-    ``mass`` is what each label holds; ``close`` the cosine from which names without a shared word are worth a question.
+    ``mass`` is what each label holds. Where ``close`` is given, only pairs that share a word or have this cosine.
     """
-    rest = normal(space.rest or "")
+    rest, held = normal(space.rest or ""), replace(by, joins=found.joins)
     names = [label for label in sorted(found.labels, key=lambda y: -mass.get(y, 0.0)) if normal(label) != rest]
-    pairs = ((a, b) for i, a in enumerate(names) for b in names[:i] if mass.get(a, 0.0) > 0)
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[:i] if mass.get(b if close is None else a, 0.0) > 0]
     for a, b in sorted(pairs, key=lambda pair: -min(mass.get(pair[0], 0.0), mass.get(pair[1], 0.0))):
         if a in space.labels and b in space.labels:
             continue
-        near = by.cosine(a, b)
-        if by.relation(a, b) is None and (share_a_word(a, b) or (near is not None and near >= close)):
+        if close is None:
+            if all(by.relation(x, y) is None for x in held.named(a) for y in held.named(b)):
+                yield a, b
+        elif by.relation(a, b) is None and (
+            share_a_word(a, b) or ((near := by.cosine(a, b)) is not None and near >= close)
+        ):
             yield a, b
+
+
+def open_question(
+    mass: Mapping[str, float],
+    stated: Iterable[Mapping[str, float]],
+    found: Placement,
+    space: OutcomeSpace,
+    by: Comparing,
+    asked: Container[tuple[str, str]],
+    close: float | None = None,
+) -> NameQuestion | None:
+    """What to ask a model next of the names in use, if anything; the names with most mass come first.
+
+    A pair is worth a question unless somebody has ``stated`` both at once, and so told them apart. The one of the two that stands open
+    to more names is then put against all these. With ``close``, as before there were such questions, against one name at a time.
+    """
+    pairs = undecided(mass, found, space, by, close)
+    left = [pair for pair in pairs if pair not in asked and pair[::-1] not in asked]
+    if close is not None:
+        return NameQuestion(left[0][0], left[0][1:]) if left else None
+    narrower = {name for name, join in found.joins.items() if join.kind == "narrower"}
+    told = [{found.label(name) for name, p in belief.items() if p > 0 and name not in narrower} for belief in stated]
+    pair = next((pair for pair in left if not any(both.issuperset(pair) for both in told)), None)
+    if pair is None:
+        return None
+    others = {name: [a if b == name else b for a, b in left if name in (a, b)] for name in pair}
+    name = max(pair, key=lambda name: (len(others[name]), found.labels.index(name)))
+    return NameQuestion(name, tuple(sorted(others[name], key=lambda y: -mass.get(y, 0.0))[:MOST_LISTED]))
 
 
 def _find(name: str, found: Placement, space: OutcomeSpace, by: Comparing) -> str | Join:

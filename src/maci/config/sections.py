@@ -174,12 +174,17 @@ class Beliefs(SettingsGroup):
     ask_names: int = param(
         3,
         "D14",
-        "most pairs of open outcomes a round about which a model is asked whether they are one; 0: none",
+        "most names of open outcomes a round about which a model is asked whether they are one of those in use; 0: none",
         ge=0,
         le=50,
     )
-    ask_from: float = param(
-        0.5, "cos", "open outcomes that share no word are asked about from this similarity on", ge=0, le=1
+    ask_from: float | None = param(
+        None,
+        "cos",
+        "none: a name is put against all names in use at once; a number: against one at a time, and only names that share a word or "
+        "are this similar",
+        ge=0,
+        le=1,
     )
 
 

@@ -41,7 +41,7 @@ from maci.controller.inputs import (
     unpack,
 )
 from maci.controller.opening import after_first, after_opening, close_opening
-from maci.controller.reading import next_pair
+from maci.controller.reading import next_question
 from maci.controller.recommending import end, stand_in, take_up
 from maci.controller.rounds import close_round, go_on, settled
 from maci.controller.state import State, argument_id
@@ -119,7 +119,7 @@ def expected(state: State, item: Input) -> bool:
                 and not (isinstance(item, JudgeAbstention) and item.waived and not settled(state, item.argument))
             )
         case Compared():
-            return not closing and item.round == state.round and item.pair == next_pair(state)
+            return not closing and item.round == state.round and item.question == next_question(state)
         case Resolved():
             return not closing
         case Intervened():
@@ -217,13 +217,14 @@ def _judged(state: State, item: Scored | JudgeAbstention) -> State:
 
 
 def _compared(state: State, item: Compared) -> State:
-    """The state with two names compared; a comparison that failed is a warning."""
-    said = {**state.compared, item.pair: item.relation}
+    """The state with a name compared with those in use; a comparison that failed is a warning."""
+    said = {**state.compared, **item.answers}
     state = state.but(compared=said, comparisons=state.comparisons + 1)
     if item.relation is None:
-        why = f"nobody could say whether {item.first} and {item.second} are one outcome: {item.error}"
+        among = " or ".join(item.question.among)
+        why = f"nobody could say whether {item.first} is the same outcome as {among}: {item.error}"
         state = state.but(warnings=(*state.warnings, f"round {state.round}: {why}"))
-    return _spend(state, item.usage, ("compare", item.by, " | ".join(item.pair)))
+    return _spend(state, item.usage, ("compare", item.by, str(item.question)))
 
 
 def _intervened(state: State, item: Intervened) -> Step:
@@ -241,7 +242,7 @@ def _intervened(state: State, item: Intervened) -> Step:
 
 def _complete(state: State) -> bool:
     """Whether the open round lacks nothing, and no two names are to be compared before it is closed."""
-    return state.complete and next_pair(state) is None
+    return state.complete and next_question(state) is None
 
 
 def _found_out(state: State, item: Acquired) -> Step:

@@ -19,6 +19,7 @@ from maci.acquisition.plan import Proposal
 from maci.agents.argument import Sentence, Turn
 from maci.agents.judges.crit import CritScore
 from maci.cases.case import Case
+from maci.cases.labels import NameQuestion
 from maci.cases.names import Kind
 from maci.config import Config
 from maci.controller.bandit import Learned
@@ -236,11 +237,14 @@ class Requested(RoundEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared(RoundEvent):
-    """What a model said of two names of outcomes that words and embeddings could not tell apart or join (D14)."""
+    """What a model said of a name of an outcome and those in use, where words and embeddings could not tell (D14)."""
 
     type: Literal["compared"] = "compared"
     first: str
     second: str
+    """The name in use that it was compared with; empty where it is none of them."""
+    among: tuple[str, ...] = ()
+    """All names in use it was put against; nothing where that was the second alone."""
     relation: Kind | None
     """How the first stands to the second; ``None`` where there is no answer: the names then stay apart."""
     by: str
@@ -253,9 +257,14 @@ class Compared(RoundEvent):
     usage: Usage = field(default_factory=Usage)
 
     @property
-    def pair(self) -> tuple[str, str]:
-        """The two names."""
-        return self.first, self.second
+    def question(self) -> NameQuestion:
+        """What was asked."""
+        return NameQuestion(self.first, self.among or (self.second,))
+
+    @property
+    def answers(self) -> dict[tuple[str, str], Kind | None]:
+        """What it says of each pair of names."""
+        return self.question.answered(self.second, self.relation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,20 +12,20 @@ Where triage has learnt nothing, the answer stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from maci.cases.labels import Comparing, Join, Placement, place_names, undecided
+from maci.cases.labels import Comparing, Join, NameQuestion, Placement, open_question, place_names
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.config.sections import Beliefs
 from maci.controller.decisions import CheckedCitation, Joined
 from maci.controller.inputs import Opened, RequestRecord, Seat
-from maci.controller.state import State, comparing
+from maci.controller.state import State, as_mapping, comparing
 from maci.controller.triage import chance_right
 from maci.errors import BeliefError, ConfigError
 from maci.moderator.belief import Vector, bias_of, read, settle, temper, temper_to
@@ -191,11 +191,11 @@ def widen(p: Vector, size: int) -> Vector:
     return p if len(p) == size else np.concatenate([p, np.zeros(size - len(p))])
 
 
-def next_pair(state: State) -> tuple[str, str] | None:
-    """The two names to ask a model about before the open round is closed; ``None`` where there are none.
+def next_question(state: State) -> NameQuestion | None:
+    """The names to ask a model about before the open round is closed; ``None`` where there are none.
 
-    All turns are in. Asked are labels that no layer can tell, those with most mass first, one pair after another, since an answer can
-    settle others.
+    All turns are in. Asked are labels that no layer can tell, those with most mass first, one question after another, since an answer
+    can settle others.
     """
     limit = state.config.beliefs.ask_names
     if not state.opened.comparer or state.comparisons >= limit or state.waiting or state.stage == "single":
@@ -203,25 +203,18 @@ def next_pair(state: State) -> tuple[str, str] | None:
     if any(agent not in state.turns for agent in state.asked):
         return None
     reading = Reading(state)
-    space, by, beliefs = state.opened.case.outcomes, comparing(state), list(reading.beliefs.values())
-    found = Placement(reading.labels, reading.joins)
-    return open_pair(beliefs, found, space, by, state.config.beliefs.ask_from, state.compared)
-
-
-def open_pair(
-    beliefs: Sequence[Vector],
-    found: Placement,
-    space: OutcomeSpace,
-    by: Comparing,
-    close: float,
-    asked: Container[tuple[str, str]],
-) -> tuple[str, str] | None:
-    """The labels with most mass that no layer can tell and nobody was asked about; ``None`` of fewer than two beliefs."""
-    if len(beliefs) < 2:
+    if len(reading.beliefs) < 2:
         return None
-    mass = dict(zip(found.labels, np.mean(beliefs, axis=0).tolist(), strict=True))
-    pairs = undecided(mass, found, space, by, close)
-    return next((pair for pair in pairs if pair not in asked and pair[::-1] not in asked), None)
+    mass = mean_mass(reading.labels, reading.beliefs.values())
+    stated = [turn.belief for turn in state.turns.values() if turn is not None]
+    found, space = Placement(reading.labels, reading.joins), state.opened.case.outcomes
+    by, close = comparing(state), state.config.beliefs.ask_from
+    return open_question(mass, stated, found, space, by, state.compared, close)
+
+
+def mean_mass(labels: tuple[str, ...], beliefs: Iterable[Vector]) -> dict[str, float]:
+    """What each label holds in the mean of some beliefs."""
+    return as_mapping(labels, np.mean(list(beliefs), axis=0))
 
 
 def read_round(state: State) -> tuple[State, Reading]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from maci.agents.anchor import Anchor, Opponent, TurnRequest
 from maci.agents.judges.crit import ScoreRequest, shuffled
 from maci.controller.acquiring import question
-from maci.controller.reading import next_pair
+from maci.controller.reading import next_question
 from maci.controller.state import State, as_mapping, check_citations
 from maci.evidence.span import CASE
 
@@ -27,7 +27,7 @@ class Want(NamedTuple):
     who: str = ""
     """The agent, the judge slot, whoever compares names or writes the recommendation, or the item of the plan."""
     argument: str = ""
-    """The argument to score, or the two names to compare."""
+    """The argument to score, or the names to compare."""
 
 
 def wants(state: State) -> Iterator[Want]:
@@ -54,8 +54,8 @@ def wants(state: State) -> Iterator[Want]:
             open_ = [argument for argument in arguments if slot.id not in state.scores.get(argument, ())]
             for argument in shuffled(open_, seed=state.opened.seed, round=state.round, slot=slot.id):
                 yield Want("score", state.round, slot.id, argument)
-    if (pair := next_pair(state)) is not None:
-        yield Want("compare", state.round, state.opened.comparer, " | ".join(pair))
+    if (question := next_question(state)) is not None:
+        yield Want("compare", state.round, state.opened.comparer, str(question))
     for agent in state.asked:
         if agent not in state.turns:
             yield Want("turn", state.round, agent)

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, Literal, cast
 
 from maci.controller.inputs import Exhausted, Input, Intervened, JudgeAbstention, Lost, Pending, Recommended, Sent
-from maci.controller.reading import next_pair
+from maci.controller.reading import next_question
 from maci.controller.recommending import writing_request
 from maci.controller.requests import Want, call_seed, score_request, turn_request, wants
 from maci.controller.rounds import settled
@@ -298,17 +298,18 @@ class Calls:
             return _unsent(want, failure(want, error, Usage()))
 
     def _comparison(self, state: State, want: Want) -> _Call:
-        """Two names to compare; where that does not fit the budget they stay apart, and the debate continues."""
-        comparer, pair = self._table.comparer, next_pair(state)
-        assert comparer is not None and pair is not None
+        """Names to compare; where that does not fit the budget they stay apart, and the debate continues."""
+        comparer, question = self._table.comparer, next_question(state)
+        assert comparer is not None and question is not None
         try:
             case = state.opened.case
-            call = comparer.prepare(case.question, *pair, seed=call_seed(state.opened.seed, "names", *pair))
+            seed = call_seed(state.opened.seed, "names", question.name, *question.among)
+            call = comparer.prepare(case.question, question, seed=seed)
         except Exception as error:
-            return _unsent(want, uncompared(pair, want, said(error)))
+            return _unsent(want, uncompared(question, want, said(error)))
         if self._ledger.lacks(call.bound) is not None:
-            return _unsent(want, uncompared(pair, want, "asking does not fit what is left of the budget"))
-        return _Call(want, call.bound, partial(compare, pair, want, call), comparer.free)
+            return _unsent(want, uncompared(question, want, "asking does not fit what is left of the budget"))
+        return _Call(want, call.bound, partial(compare, question, want, call), comparer.free)
 
     def _recommendation(self, state: State, want: Want) -> _Call:
         """The recommendation; where it does not fit the budget, the template stands in."""

@@ -19,6 +19,7 @@ from maci.agents.argument import Turn
 from maci.agents.judges.crit import CritScore, JudgeAbstained
 from maci.agents.judges.interpreter import Interpreter, NameComparison
 from maci.agents.writer import Draft
+from maci.cases.labels import NameQuestion
 from maci.controller.acquiring import USED, residual
 from maci.controller.events import dump, parse
 from maci.controller.inputs import (
@@ -113,26 +114,28 @@ async def _made(
         return (failed or failure)(want, error, _cost(purse, began))
 
 
-async def compare(pair: tuple[str, str], want: Want, call: Call[NameComparison], purse: Purse) -> Input:
-    """Ask whether two names are one outcome; without an answer they stay apart."""
+async def compare(question: NameQuestion, want: Want, call: Call[NameComparison], purse: Purse) -> Input:
+    """Ask whether a name is one of those in use; without an answer they stay apart."""
 
     async def make() -> Callable[[Usage], Compared]:
         found = await call.make(purse)
-        first, second = pair
         return lambda cost: Compared(
-            round=want.round, first=first, second=second, relation=found.kind, by=want.who, raw=found.raw, prompt=found.prompt,
-            usage=cost,
+            round=want.round, first=question.name, second=found.listed, among=question.among, relation=found.kind, by=want.who,
+            raw=found.raw, prompt=found.prompt, usage=cost,
         )  # fmt: skip
 
     def failed(want: Want, error: BaseException, cost: Usage) -> Input:
-        return uncompared(pair, want, said(error), cost)
+        return uncompared(question, want, said(error), cost)
 
     return await _made(want, make, purse, failed)
 
 
-def uncompared(pair: tuple[str, str], want: Want, why: str, usage: Usage = Usage()) -> Compared:
-    """Two names of which nobody could say how they stand to each other."""
-    return Compared(round=want.round, first=pair[0], second=pair[1], relation=None, by=want.who, error=why, usage=usage)
+def uncompared(question: NameQuestion, want: Want, why: str, usage: Usage = Usage()) -> Compared:
+    """Names of which nobody could say how they stand to each other."""
+    name, among = question
+    return Compared(
+        round=want.round, first=name, second="", among=among, relation=None, by=want.who, error=why, usage=usage
+    )
 
 
 async def recommend(want: Want, call: Call[Draft], purse: Purse) -> Input:

@@ -224,7 +224,7 @@ def _reply(
         case JudgeAbstention():
             return (event.round, "score", event.slot, event.argument), ""
         case Compared():
-            return (event.round, "compare", event.by, " | ".join(event.pair)), event.raw or event.relation or ""
+            return (event.round, "compare", event.by, str(event.question)), event.raw or event.relation or ""
         case Acquired():
             return (event.round, "acquire", event.item, ""), event.raw or ""
         case Recommended():

@@ -154,8 +154,9 @@ class Round:
 
 
 def compared_words(event: Compared) -> str:
-    """What a model said of two names, in words."""
-    a, b = f"“{event.first}”", f"“{event.second}”"
+    """What a model said of names, in words."""
+    others = [f"“{name}”" for name in event.question.among]
+    a, b = f"“{event.first}”", f"“{event.second}”" if event.second else " or ".join(others)
     match event.relation:
         case "same":
             said = f"{a} and {b} are one outcome"
@@ -164,9 +165,9 @@ def compared_words(event: Compared) -> str:
         case "broader":
             said = f"{b} is narrower than {a}"
         case "other":
-            said = f"{a} and {b} are two outcomes"
+            said = f"{a} is another outcome than {b}"
         case None:
-            return f"{a} and {b} were not compared: {event.error}"
+            return f"{a} was not compared with {b}: {event.error}"
     return f"{said}, says {event.by.removeprefix('names:')}"
 
 

@@ -291,7 +291,7 @@ class Story:
                 call = replace(call, failed=event.reason, fatal=event.fatal)
                 changes |= _judged(now, call, None)
             case Compared():
-                call = replace(call, kind="compare", who=event.by, argument=" | ".join(event.pair), prompt=event.prompt)
+                call = replace(call, kind="compare", who=event.by, argument=str(event.question), prompt=event.prompt)
                 call = replace(call, failed=event.error)
                 changes["notes"] = (*now.notes, compared_words(event))
             case Recommended():
@@ -299,8 +299,9 @@ class Story:
             case _:
                 assert_never(event)
         story = self._back((call.kind, call.who, call.argument), call.usage)
-        if isinstance(event, Compared) and event.relation is not None:
-            story = replace(story, compared={**self.compared, event.pair: event.relation})
+        if isinstance(event, Compared):
+            known = {pair: kind for pair, kind in event.answers.items() if kind is not None}
+            story = replace(story, compared={**self.compared, **known})
         return replace(story, calls=(*self.calls, call))._at(event.round, **changes)
 
     def _spoken(self, event: TurnTaken, now: Round) -> dict[str, object]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maci.cases.labels import Comparing, Join, canonical, place_names, undecided
+from maci.cases.labels import Comparing, Join, NameQuestion, canonical, open_question, place_names, undecided
 from maci.cases.outcomes import OutcomeSpace
 from maci.errors import BeliefError
 
@@ -79,6 +79,26 @@ def test_another_name_of_a_narrower_one_goes_where_that_went() -> None:
         placed = place_names([name], ("other", "skin cancer"), OPEN, joins)
         assert placed.labels == ("other", "skin cancer")
         assert placed.joins[name].kind == "narrower"
+
+
+def test_a_question_lists_all_names_that_stand_open_and_leaves_out_what_one_author_told_apart() -> None:
+    labels = ("other", "gout", "podagra", "hepatitis A", "hepatitis B")
+    placed = place_names([], labels, OPEN)
+    mass = {"gout": 0.4, "podagra": 0.3, "hepatitis A": 0.2}
+    one, two = {"gout": 0.6, "hepatitis A": 0.4}, {"podagra": 1.0}
+    asked = open_question(mass, [one, two], placed, OPEN, Comparing(), ())
+    assert asked == NameQuestion("podagra", ("gout", "hepatitis A", "hepatitis B"))
+    assert open_question(mass, [{**one, **two, "hepatitis B": 0.1}], placed, OPEN, Comparing(), ()) is None
+    known = asked.answered("gout", "same")
+    assert known["podagra", "hepatitis A"] == "other" and asked.answered("gout", "broader") == {
+        ("podagra", "gout"): "broader"
+    }
+    joined = place_names([], labels, OPEN, by=Comparing(answers=known))
+    assert joined.labels == ("other", "gout", "hepatitis A", "hepatitis B")
+    assert (
+        open_question(mass, [one, two], joined, OPEN, Comparing(answers=known), known) is None
+    )  # it answers for gout too
+    assert open_question(mass, [one], placed, OPEN, Comparing(), (), 0.5) is None  # no shared word, and none is close
 
 
 def test_words_outrank_a_model() -> None:

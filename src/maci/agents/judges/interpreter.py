@@ -1,8 +1,8 @@
 """Two questions to a model that judges, where rules cannot tell; what it says is on record and never asked for twice.
 
-:class:`Comparer`: two names of outcomes, are they the same, one narrower than the other, or two outcomes (D14)? It is asked where
-letters and embeddings cannot tell. :class:`Interpreter`: what does the answer of a source say about the question? It is asked where an
-answer has more words than a yes or a no; bare ones are read by rules (`acquisition/answers.py`).
+:class:`Comparer`: is a name the same outcome as one of those in use, a narrower or a wider one, or another (D14)? It is asked where
+letters and embeddings cannot tell, once for all names in use. :class:`Interpreter`: what does the answer of a source say about the
+question? It is asked where an answer has more words than a yes or a no; bare ones are read by rules (`acquisition/answers.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from maci.agents.agent import Participant
 from maci.agents.prompt import fenced, single_line
+from maci.cases.labels import NameQuestion
 from maci.cases.names import Kind
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema, fingerprint, load
@@ -20,24 +21,17 @@ from maci.llm.structured import Unusable, ask, object_schema
 
 NAMES = load("maci.agents.judges", "names")
 _MAX_TOKENS = 300
-_CHOICES: dict[str, Kind] = {
-    "same": "same",
-    "first_is_narrower": "narrower",
-    "second_is_narrower": "broader",
-    "different": "other",
-}
+_CHOICES: dict[str, Kind] = {"same": "same", "narrower": "narrower", "wider": "broader", "another": "other"}
 _MEANING = {"type": "string", "maxLength": 120}
-_SCHEMA = Schema(
-    "comparison",
-    object_schema(first=_MEANING, second=_MEANING, relation={"type": "string", "enum": list(_CHOICES)}),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameComparison:
-    """How the first of two names stands to the second, as a model says."""
+    """How a name stands to one of those in use, as a model says."""
 
     kind: Kind
+    listed: str = ""
+    """The name in use that is meant; none where the name is another outcome than all of them."""
     raw: str | None = None
     """The model's reply, word for word."""
     prompt: str | None = None
@@ -53,33 +47,45 @@ class Comparer(Participant):
         self.name, self.family = name, family or model.family
         self._model = model
 
-    def prepare(self, question: str, first: str, second: str, *, seed: int = 0) -> Call[NameComparison]:
-        """Two names to compare, as a call to make."""
-        pair = f"Question: {single_line(question)}\nFirst: {single_line(first)}\nSecond: {single_line(second)}"
-        asked = Request(
+    def prepare(self, question: str, asked: NameQuestion, *, seed: int = 0) -> Call[NameComparison]:
+        """A name to compare with all it is put against, as a call to make."""
+        numbers = [str(n) for n in range(1, len(asked.among) + 1)]
+        listed = "".join(f"\n{n}  {single_line(name)}" for n, name in zip(numbers, asked.among, strict=True))
+        shown = f"Question: {single_line(question)}\nName: {single_line(asked.name)}\nListed:{listed}"
+        which = {"type": "string", "enum": [*numbers, "none"]}
+        relation = {"type": "string", "enum": list(_CHOICES)}
+        request = Request(
             messages=(
                 Message("system", NAMES.text),
-                Message("user", f"<data>\n{pair}\n</data>\nCompare the two names."),
+                Message("user", f"<data>\n{shown}\n</data>\nCompare the name with those listed."),
             ),
             max_tokens=_MAX_TOKENS,
-            schema=_SCHEMA,
+            schema=Schema(
+                "comparison", object_schema(name=_MEANING, nearest=_MEANING, listed=which, relation=relation)
+            ),
             temperature=0.0,
             seed=seed,
         )
-        comparing = ask(self._model, asked, _read_relation)
+        comparing = ask(self._model, request, lambda data: _read_relation(data, asked.among))
 
         async def make(purse: Purse) -> NameComparison:
             answer = await comparing.make(purse)
-            return NameComparison(kind=answer.value, raw=answer.text[:2000], prompt=fingerprint(asked.messages))
+            kind, name = answer.value
+            return NameComparison(kind=kind, listed=name, raw=answer.text[:2000], prompt=fingerprint(request.messages))
 
         return Call(comparing.bound, make)
 
 
-def _read_relation(data: Any) -> Kind:
-    said = str(data.get("relation", "")) if isinstance(data, dict) else ""
+def _read_relation(data: Any, among: Sequence[str]) -> tuple[Kind, str]:
+    """How the name stands to which of those in use; to none of them where it is another outcome."""
+    said, number = (str(data.get(key, "")).strip() if isinstance(data, dict) else "" for key in ("relation", "listed"))
     if said not in _CHOICES:
         raise Unusable(f"relation is {said!r}: one of {', '.join(_CHOICES)}")
-    return _CHOICES[said]
+    if said == "another":
+        return "other", ""
+    if number not in map(str, range(1, len(among) + 1)):
+        raise Unusable(f"listed is {number!r}: where relation is {said}, a number from 1 to {len(among)}")
+    return _CHOICES[said], among[int(number) - 1]
 
 
 ANSWERS = load("maci.agents.judges", "answers")

@@ -22,11 +22,11 @@ from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted, Anchor, Opponent, Question, TurnRequest, seat_letter
 from maci.agents.argument import Argument, Turn
 from maci.cases.case import Case
-from maci.cases.labels import Comparing, Join, Placement, unnamed
+from maci.cases.labels import Comparing, Join, NameQuestion, Placement, open_question, unnamed
 from maci.cases.names import Kind as RelationKind
 from maci.config import Config
 from maci.controller.caution import HarmReport
-from maci.controller.reading import Readings, open_pair, read_beliefs, shares
+from maci.controller.reading import Readings, mean_mass, read_beliefs, shares
 from maci.controller.requests import MOST_SHOWN, call_seed, leading_outcomes
 from maci.controller.state import as_mapping
 from maci.errors import BeliefError, BudgetError, ConfigError, is_fatal
@@ -294,24 +294,29 @@ class Hearing:
             by = self.naming
             found = read_beliefs(stated, self.labels, space, self.config, by, self._joins)
             beliefs = [p for p in found.beliefs if not isinstance(p, BeliefError)]
-            placed = Placement(found.labels, found.joins)
-            pair = open_pair(beliefs, placed, space, by, rules.ask_from, self._answers) if left else None
-            if pair is None:
+            if not left or len(beliefs) < 2:
+                return found
+            placed, mass = Placement(found.labels, found.joins), mean_mass(found.labels, beliefs)
+            named = [belief for _, belief in stated]
+            question = open_question(mass, named, placed, space, by, self._answers, rules.ask_from)
+            if question is None:
                 return found
             left -= 1
-            self._answers[pair] = await self._compare(pair)
+            self._answers |= await self._compare(question)
 
-    async def _compare(self, pair: tuple[str, str]) -> RelationKind | None:
-        """How two names stand to each other, as a model says; ``None`` where it does not say, or the budget has no room."""
+    async def _compare(self, question: NameQuestion) -> dict[tuple[str, str], RelationKind | None]:
+        """How a name stands to others, as a model says; ``None`` where it does not say, or the budget has no room."""
         assert self.table.comparer is not None
-        call = self.table.comparer.prepare(self.case.question, *pair, seed=call_seed(self.seed, "names", *pair))
+        seed = call_seed(self.seed, "names", question.name, *question.among)
+        call = self.table.comparer.prepare(self.case.question, question, seed=seed)
         if self._ledger.lacks(call.bound) is not None:
-            return None
+            return question.answered("", None)
         with spend(self._ledger, call.bound) as purse:
             try:
-                return (await call.make(purse)).kind
+                said = await call.make(purse)
+                return question.answered(said.listed, said.kind)
             except Exception:  # without an answer the names stay apart
-                return None
+                return question.answered("", None)
             finally:
                 self.usage = self.usage + purse.total()
 

