@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from maci.agents.agent import Participant
-from maci.agents.prompt import fenced, single_line
+from maci.agents.prompt import quoted, single_line
 from maci.cases.names import Kind
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema, fingerprint, load
@@ -55,7 +55,7 @@ class Comparer(Participant):
 
     def prepare(self, question: str, first: str, second: str, *, seed: int = 0) -> Call[NameComparison]:
         """Two names to compare, as a call to make."""
-        pair = f"Question: {single_line(question)}\nFirst: {single_line(first)}\nSecond: {single_line(second)}"
+        pair = f"Question: {single_line(question)}\nFirst: {quoted(first)}\nSecond: {quoted(second)}"
         asked = Request(
             messages=(
                 Message("system", NAMES.text),
@@ -111,13 +111,13 @@ class Interpreter(Participant):
         self._model = model
 
     def prepare(
-        self, question: str, answer: str, findings: Sequence[str] = (), *, seed: int = 0
+        self, question: str, answer: str, findings: Sequence[str] = (), *, outcomes: Sequence[str] = (), seed: int = 0
     ) -> Call[Interpretation]:
-        """An answer to read, as a call to make; ``findings`` are what the question lists."""
+        """An answer to read, as a call to make; ``findings`` are what the question lists, ``outcomes`` what may not be ordered."""
         numbers = [str(n) for n in range(1, len(findings) + 1)]
         choices = (*numbers, "none", *_WORDS) if findings else ("yes", "no", *_WORDS)
-        listed = "".join(f"\n{n}  {fenced(finding)}" for n, finding in zip(numbers, findings, strict=True))
-        shown = f"Question: {fenced(question)}{listed}\nAnswer: {fenced(answer[:_LONGEST])}"
+        listed = "".join(f"\n{n}  {quoted(finding, outcomes)}" for n, finding in zip(numbers, findings, strict=True))
+        shown = f"Question: {quoted(question, outcomes)}{listed}\nAnswer: {quoted(answer[:_LONGEST], outcomes)}"
         means = {"type": "string", "maxLength": 160}
         request = Request(
             messages=(
