@@ -34,6 +34,7 @@ from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
 from maci.agents.judges.reader import assertion, bearing, reader_judges, words
+from maci.agents.prompt import quoted, single_line
 from maci.calibration.stats import bootstrap_mean, wilson
 from maci.cases.case import Case, builtin_cases
 from maci.config import Config
@@ -262,6 +263,13 @@ def main() -> None:
         found = asyncio.run(compare(rows, readers, args.show))
     print(f"{len(rows)} arguments, half {args.half}")
     report(found)
+    texts = [
+        (text, row["outcomes"])
+        for row in rows
+        for text in (row["claim"], *(v["text"] for v in row["variants"].values()))
+    ]
+    cut = sum(quoted(text, outcomes) != single_line(text) for text, outcomes in texts)
+    print(f"left out as instructions before a language model judges: something in {cut} of {len(texts)} texts")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ from fuzz.findings import Run, smaller
 from fuzz.mutate import mutated
 from fuzz.run import FOUND, SHARES
 from fuzz.targets import TARGETS
+from maci.errors import ModelError
+from maci.llm.offline import stay_offline
 
 TESTS = Path(__file__).parents[1]
 INPUTS = sorted(path for path in FOUND.glob("*/*") if path.is_file())
@@ -28,6 +31,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("MACI_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("MACI_OFFLINE", "1")
+    stay_offline(False)
     monkeypatch.chdir(tmp_path)
 
 
@@ -35,6 +39,24 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("path", INPUTS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_what_once_failed_is_taken_or_refused_in_words(path: Path) -> None:
     TARGETS[path.parent.name].check(path.read_bytes())
+
+
+def test_an_input_reaches_nobody(tmp_path: Path) -> None:
+    script = (
+        "import socket\nfrom pathlib import Path\nfrom fuzz.findings import Run\n"
+        "Run(lambda data: socket.getaddrinfo(data, 80), Path('out'))._check('example.org')"
+    )
+    path = os.pathsep.join((str(TESTS), str(TESTS.parent / "src")))
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert "offline: example.org is not on this machine" in ran.stderr
+    with pytest.raises(ModelError, match="offline"):
+        socket.getaddrinfo("example.org", 80)
 
 
 def test_every_target_has_a_share_of_the_time_and_takes_its_seeds() -> None:

@@ -43,6 +43,7 @@ from maci.evidence.lexical import terms
 from maci.evidence.retrieve import Retriever
 from maci.evidence.span import Span
 from maci.llm.keys import credentials_in, scrub, without_credentials
+from maci.llm.offline import check_here
 from maci.render.markup import clean
 
 
@@ -292,6 +293,7 @@ class HttpSource(_Declaring):
         return without_credentials(scrub(text.replace(self._url, self.name), self._secrets))
 
     async def _post(self, question: dict[str, Any]) -> tuple[int, bytes]:
+        check_here(self._url)
         import aiohttp
 
         limit = aiohttp.ClientTimeout(total=self._timeout)

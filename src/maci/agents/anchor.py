@@ -154,9 +154,11 @@ class WritingRequest:
     confidence: float = 0.0
     withheld: str = ""
     """Why no answer is given."""
-    support: tuple[tuple[str, str], ...]
-    """Id and words of admitted arguments that do not speak against the answer, best first."""
-    against: tuple[tuple[str, str], ...] = ()
+    outcomes: tuple[str, ...] = ()
+    """The names in use."""
+    support: tuple[tuple[str, Argument], ...]
+    """Admitted arguments that do not speak against the answer, with their ids, best first."""
+    against: tuple[tuple[str, Argument], ...] = ()
     steps: tuple[tuple[str, str], ...] = ()
     """Id and words of items of the plan."""
     seed: int = 0

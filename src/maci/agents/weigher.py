@@ -152,7 +152,7 @@ class Weigher(Agent):
 
     def _request(self, question: Question, text: str) -> Request:
         asked = _WEIGH.render(
-            source=fenced(text) or "(none)",
+            source=single_line(text) or "(none)",
             question=fenced(question.question),
             context=f"\n<data>\n{fenced(question.context)}\n</data>\n" if question.context else "",
             outcomes=", ".join(map(single_line, shown(question.labels).values())),

@@ -8,13 +8,14 @@ so the most the call can cost is known before the debate begins, and can be set 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
 from maci.agents.agent import Participant
 from maci.agents.anchor import WritingRequest
-from maci.agents.argument import Part, Sentence
-from maci.agents.prompt import single_line
+from maci.agents.argument import Argument, Part, Sentence
+from maci.agents.prompt import quoted, single_line
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema, fingerprint, load
 from maci.llm.structured import Unusable, ask, object_schema
@@ -58,8 +59,8 @@ class Writer(Participant):
         request = WritingRequest(
             question="x" * _QUESTION,
             answer="x" * _LABEL,
-            support=tuple((i, "x" * _ARGUMENT) for i in ids[:_ARGUMENTS]),
-            against=tuple((i, "x" * _ARGUMENT) for i in ids[-_OPPOSED:]),
+            support=tuple((i, Argument(claim="x" * _ARGUMENT)) for i in ids[:_ARGUMENTS]),
+            against=tuple((i, Argument(claim="x" * _ARGUMENT)) for i in ids[-_OPPOSED:]),
             steps=tuple((i, "x" * _STEP) for i in ids[:_STEPS]),
         )
         return self.prepare(request).bound
@@ -89,11 +90,14 @@ def _material(request: WritingRequest) -> str:
         body = [f"[{identity}] {_cut(text, most)}" for identity, text in rows] or ["(none)"]
         return [title, "<data>", *body, "</data>"]
 
-    steps = [(f"P{n}", text) for n, (_, text) in enumerate(request.steps[:_STEPS], 1)]
+    def said(arguments: Sequence[tuple[str, Argument]]) -> list[tuple[str, str]]:
+        return [(identity, _said(argument, request.outcomes)) for identity, argument in arguments]
+
+    steps = [(f"P{n}", quoted(text, request.outcomes)) for n, (_, text) in enumerate(request.steps[:_STEPS], 1)]
     result = (
         f"No answer is given: {_cut(request.withheld, _LABEL)}"
         if request.answer is None
-        else f"Answer: {_cut(request.answer, _LABEL)} ({100 * request.confidence:.0f} %)"
+        else f"Answer: {_cut(quoted(request.answer, (request.answer,)), _LABEL)} ({100 * request.confidence:.0f} %)"
     )
     return "\n".join(
         (
@@ -105,12 +109,19 @@ def _material(request: WritingRequest) -> str:
             "<data>",
             result,
             "</data>",
-            *lines("Admitted arguments", list(request.support[:_ARGUMENTS]), _ARGUMENT),
-            *lines("Admitted arguments against the answer", list(request.against[:_OPPOSED]), _ARGUMENT),
+            *lines("Admitted arguments", said(request.support[:_ARGUMENTS]), _ARGUMENT),
+            *lines("Admitted arguments against the answer", said(request.against[:_OPPOSED]), _ARGUMENT),
             *lines("Steps that could be taken next", steps, _STEP),
             "Write the recommendation.",
         )
     )
+
+
+def _said(argument: Argument, outcomes: Sequence[str]) -> str:
+    """An argument on one line, with the side it takes."""
+    outcome = argument.outcome and quoted(argument.outcome, (argument.outcome,))
+    side = f"({'against' if argument.against else 'for'} {outcome}) " if outcome else ""
+    return side + " ".join(quoted(text, outcomes) for text in (argument.claim, *argument.reasons))
 
 
 def _cut(text: str, most: int) -> str:

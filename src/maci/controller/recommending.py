@@ -85,8 +85,9 @@ def writing_request(state: State, seed: int) -> WritingRequest:
         answer=None if result.abstained else result.answer,
         confidence=0.0 if result.answer is None else result.distribution[result.answer],
         withheld=result.abstained or "",
-        support=tuple((entry.id, _said(entry.argument)) for entry in support),
-        against=tuple((entry.id, _said(entry.argument)) for entry in against),
+        outcomes=tuple(label for label in state.labels if label != OTHER),
+        support=tuple((entry.id, entry.argument) for entry in support),
+        against=tuple((entry.id, entry.argument) for entry in against),
         steps=tuple((item.id, item.text) for item in (state.planned.items if state.planned else ())),
         seed=seed,
     )
@@ -102,11 +103,6 @@ def _opposes(argument: Argument, result: Finished, state: State) -> bool:
         return False
     plain = argument if not argument.against else Argument(claim=argument.claim, outcome=argument.outcome)
     return speaks_for(plain, result.answer, state) == argument.against
-
-
-def _said(argument: Argument) -> str:
-    side = f"({'against' if argument.against else 'for'} {argument.outcome}) " if argument.outcome else ""
-    return f"{side}{argument.claim} {' '.join(argument.reasons)}"
 
 
 # --- which sentences stand ---------------------------------------------------------------------------------------------------

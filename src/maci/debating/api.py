@@ -26,6 +26,7 @@ from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.span import CaseEvidence
 from maci.files.parse import check_name
 from maci.llm.budget import Ledger
+from maci.llm.offline import stay_offline, staying_here
 from maci.record.transcript import Transcript
 from maci.seating.project import with_project
 from maci.seating.seating import PanelChoice, Seated, seat_case
@@ -59,7 +60,7 @@ class Options(TypedDict, total=False):
     """φ, for agents that are objects; others take that of the settings."""
     seed: int
     offline: bool
-    """Fetch no weights."""
+    """Reach nothing but this machine, and fetch no weights. The rest of the program keeps its connections."""
     ledger: Ledger
     """A ceiling that it shares with other debates, below its own."""
     record: Recorder | str | Path
@@ -124,7 +125,7 @@ async def arun(
     Cancelling the task is an orderly stop: calls under way are cancelled, and what was recorded can be resumed
     (`maci debate --resume --out FOLDER`).
     """
-    sat = await asyncio.to_thread(_sit_down, case, agents, judges, options)
+    sat = await _seated(case, agents, judges, options)
     events: list[Event] = []
     async with aclosing(_events(sat, options)) as happened:
         async for event in happened:
@@ -143,7 +144,7 @@ async def stream(
 
     Leaving the loop early stops the debate; ``contextlib.aclosing`` around the iterator does so at once.
     """
-    sat = await asyncio.to_thread(_sit_down, case, agents, judges, options)
+    sat = await _seated(case, agents, judges, options)
     async with aclosing(_events(sat, options)) as happened:
         async for event in happened:
             yield event
@@ -155,6 +156,13 @@ class _Sat:
     skipped: tuple[str, ...] = ()
 
 
+async def _seated(case: Any, agents: Any, judges: Any, options: Options) -> _Sat:
+    """The table, set beside the event loop."""
+    stay_offline(False)  # unless MACI_OFFLINE says so: agents of one's own open what they like
+    with staying_here(options.get("offline", False)):
+        return await asyncio.to_thread(_sit_down, case, agents, judges, options)
+
+
 async def _events(sat: _Sat, options: Options) -> AsyncGenerator[Event, None]:
     """The debate of a table that is set; its record and its models are closed behind it."""
     seated, record = sat.seated, options.get("record")
@@ -163,7 +171,11 @@ async def _events(sat: _Sat, options: Options) -> AsyncGenerator[Event, None]:
         with nullcontext() if path is None else Transcript.create(path) as kept:
             keeper = kept or (cast(Recorder, record) if record is not None else Nowhere())
             async with aclosing(debate(seated.opened, seated.table, record=keeper, ledger=ledger)) as events:
-                async for event in events:
+                while True:
+                    with staying_here(options.get("offline", False)):  # not while the caller has the event
+                        event = await anext(events, None)
+                    if event is None:
+                        break
                     yield event
 
 
@@ -205,7 +217,7 @@ def _own(case: Case, agents: Sequence[Agent], judges: Sequence[Judge] | None, op
     if "panel" in options:
         raise InputError("give panel or agents, not both: a panel brings its own agents")
     config = _own_config(options, scored=bool(judges))
-    encoder = options.get("encoder") or load_encoder(config.evidence.encoder)
+    encoder = options.get("encoder") or load_encoder(config.evidence.encoder, offline=options.get("offline", False))
     case = redact(case, config.evidence.redact)
     table = Table(agents=agents, judges=judges or (), evidence=CaseEvidence(case), encoder=encoder)
     return Seated(opening(case, table, config, seed=options.get("seed", 0)), table)

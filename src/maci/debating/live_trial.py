@@ -94,7 +94,7 @@ async def try_model(model: str, found: PanelFiles) -> LiveTrial:
     keys = tuple(_keys(given.key_env))
     try:
         seated = seat_case(
-            parse_case(_CASE, "the trial"), PanelChoice(spec=spec, given=settings, no_cache=True, offline=True)
+            parse_case(_CASE, "the trial"), PanelChoice(spec=spec, given=settings, no_cache=True, fetches=False)
         )
         assert seated.house is not None
         try:

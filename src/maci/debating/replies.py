@@ -223,7 +223,8 @@ async def _interpreted(reader: Interpreter, state: State, item: Item, reply: Sou
     """The reply as a model reads it; as rules read it where the model fails, or the budget does not allow it."""
     seed = call_seed(state.opened.seed, "answers", item.id)
     try:
-        found = await reader.prepare(item.text, reply.text, asks_which(item), seed=seed).make(purse)
+        asking = reader.prepare(item.text, reply.text, asks_which(item), outcomes=state.labels, seed=seed)
+        found = await asking.make(purse)
     except Exception as error:
         note = f"The answer was read by rules: {reader.name} could not read it ({said(error)})."
         return replace(reply, remarks=(*reply.remarks, note))

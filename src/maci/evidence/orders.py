@@ -212,7 +212,7 @@ def marked(span: Span, outcomes: Iterable[str] = ()) -> Span:
     """
     if is_ours(span):
         return span
-    why = order(span.text, outcomes) or order(span.source)
+    why = order(span.text, outcomes) or order(span.source, outcomes)
     return replace(span, order=why) if why != span.order else span
 
 

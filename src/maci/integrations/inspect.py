@@ -65,11 +65,16 @@ from maci.lab.study.metrics import losses
 from maci.llm.catalogue import family, price_of
 from maci.llm.client import Client
 from maci.llm.model import Provider, Reply, Request
+from maci.llm.offline import check_here
 from maci.llm.usage import Usage
 from maci.seating.models import ModelPanel, open_judge
 from maci.seating.shelf import Sources
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, is_reader
 
+_OF_THIS_MACHINE = frozenset(
+    {"hf", "llama-cpp-python", "mockllm", "none", "ollama", "sglang", "transformer_lens", "vllm"}
+)
+"""Inspect's providers that run a model here, or ask a server here, unless they are given an address."""
 _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 SEATS = 3
 """How often the task's model sits at the table where no agents are named."""
@@ -94,6 +99,9 @@ class InspectProvider(Provider):
 
     async def send(self, request: Request) -> Reply:
         """One call of ``generate``."""
+        address = getattr(self._model.api, "base_url", None)
+        if address or self.name.partition("/")[0] not in _OF_THIS_MACHINE:  # Inspect would try again and again
+            check_here(address or self.name)
         messages = [cast(ChatMessage, _ROLES[message.role](content=message.content)) for message in request.messages]
         try:
             output = await self._model.generate(messages, config=_config(request))

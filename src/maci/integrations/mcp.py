@@ -170,7 +170,7 @@ class DebateService:
         panel, config = with_project(choice).settled()
         self._check_prices(panel)
         tokens, usd = config.budget.tokens, config.budget.usd
-        options = Options(seed=choice.seed)
+        options = Options(seed=choice.seed, offline=choice.offline)
         if isinstance(panel, PanelSpec) and panel.paid:  # readers cost nothing, and the ceilings are no limit for them
             left = self.ledger.left
             if self.ceilings.tokens is not None:

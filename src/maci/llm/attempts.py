@@ -20,6 +20,7 @@ from maci.llm.budget import Draw, Purse
 from maci.llm.cache import ResponseCache, as_hit, request_key
 from maci.llm.limits import LONGEST_PAUSE, CallSlot, Limiter
 from maci.llm.model import Provider, Reply, Request
+from maci.llm.offline import check_here, staying_here
 from maci.llm.tokens import MeasuredPrompt, Meter
 from maci.llm.usage import Bound, PaidFailure
 
@@ -56,6 +57,8 @@ class Attempts:
     """Seconds of one attempt; ``None``: the provider has its own."""
     deadline: float = 900.0
     """Seconds after the first one failed: later than that, no other is begun."""
+    offline: bool = False
+    """Only a provider of this machine is asked."""
     hedge: float | None = None
     """Seconds without an answer after which a second attempt is sent beside the first; ``None``: never."""
     clock: Callable[[], float] = monotonic
@@ -178,10 +181,13 @@ class Attempts:
     async def _send(self, request: Request, slot: CallSlot, draw: Draw) -> Reply:
         """One attempt. Where it fails, what it cost is settled here."""
         try:
+            if self.offline and self.provider.origin.partition("/")[0] != "local":
+                check_here(self.provider.origin, self.offline)
             slot.sent = True
             try:
                 async with asyncio.timeout(self.timeout):
-                    reply = await self.provider.send(request)
+                    with staying_here(self.offline):
+                        reply = await self.provider.send(request)
             except TimeoutError:
                 limit = "in time" if self.timeout is None else f"within {self.timeout:g} s"
                 raise Interrupted(

@@ -23,6 +23,7 @@ from maci.llm.cache import ResponseCache, canonical, request_key
 from maci.llm.catalogue import Price
 from maci.llm.limits import Limiter
 from maci.llm.model import Exchange, Provider, Reply, Request
+from maci.llm.offline import stay_offline
 from maci.llm.reasoning import Reasoning, learnt_room, more_room, room
 from maci.llm.structured import Unusable, extract
 from maci.llm.tokens import MeasuredPrompt, Meter
@@ -52,6 +53,7 @@ class Client:
         timeout: float | None = 180.0,
         deadline: float = 900.0,
         reasoning: Reasoning | None = None,
+        offline: bool = False,
         clock: Callable[[], float] = monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -59,7 +61,9 @@ class Client:
         no other is begun. Both in seconds.
 
         ``price=None`` says that nobody knows the price: dollars are then counted as 0, and a ceiling in dollars cannot be kept.
+        ``offline``: a provider of another machine is not asked.
         """
+        stay_offline(False)  # unless MACI_OFFLINE says so
         self.provider, self._family, self._cache = provider, family, cache
         self._meter, self._identity = self._metered(price), canonical(provider.identity)
         self._attempts = Attempts(
@@ -71,6 +75,7 @@ class Client:
             retries=retries,
             timeout=timeout,
             deadline=deadline,
+            offline=offline,
             clock=clock,
             sleep=sleep,
         )

@@ -31,6 +31,7 @@ from maci.llm.client import Client
 from maci.llm.keys import SERVICES, address_of, address_parts, find_key, is_loopback
 from maci.llm.limits import Limiter
 from maci.llm.model import Provider
+from maci.llm.offline import is_offline, stay_offline
 from maci.llm.reasoning import Reasoning
 
 if TYPE_CHECKING:
@@ -127,9 +128,12 @@ class House:
         options: Mapping[str, ModelOptions] | None = None,
         environ: Mapping[str, str] = os.environ,
         offline: bool = False,
+        fetches: bool = True,
     ) -> None:
-        """``offline``: fetch no weights."""
-        self.cache, self._offline = cache, offline
+        """``offline``, or MACI_OFFLINE: reach nothing but this machine. ``fetches``: weights that are missing are fetched."""
+        stay_offline(False)  # unless the environment of the process says so
+        self.cache, self._offline = cache, offline or is_offline(environ)
+        self._fetches = fetches and not self._offline
         self._options, self._environ = dict(options or {}), environ
         self._models: dict[str, Client] = {}
         self._limiters: dict[tuple[object, ...], Limiter] = {}
@@ -198,6 +202,7 @@ class House:
             price=price_for(name, options, self._environ),
             retries=options.retries,
             reasoning=options.reasoning,
+            offline=self._offline,
             timeout=seconds + 5
             if prefix in ("local", "litellm", "bedrock")
             else None,  # the others' connections have one
@@ -221,7 +226,7 @@ class House:
                 context=options.context,
                 parallel=options.parallel,
                 extra=options.extra,
-                offline=self._offline,
+                offline=not self._fetches,
             )
         from maci.llm.providers import OWN_API, OpenAI, Responses
 
@@ -249,7 +254,7 @@ class House:
         if seconds not in self._https:
             from maci.llm.providers import Http
 
-            self._https[seconds] = Http(total=seconds)
+            self._https[seconds] = Http(total=seconds, offline=self._offline)
         return self._https[seconds]
 
     def _limiter(self, provider: Provider, prefix: str, options: ModelOptions) -> Limiter:

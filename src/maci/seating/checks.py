@@ -124,7 +124,7 @@ async def models(
             return [CheckResult(name, "ok", "needs no model")]
         spec, seats = chosen, (*chosen.agents, *(chosen.judges or ()))
         names = list(dict.fromkeys((seat.model, seat.reasoning) for seat in seats if is_model(seat.model)))
-    async with open_house(spec, PanelChoice(no_cache=True, offline=True)) as house:  # the doctor fetches no weights
+    async with open_house(spec, PanelChoice(no_cache=True, offline=offline, fetches=False)) as house:
         services, found = ([], []) if named else keyed_services(house, spec)
         asked = [  # a model of this machine has to be loaded first
             ask_model(

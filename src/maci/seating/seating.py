@@ -26,6 +26,7 @@ from maci.llm.catalogue import family
 from maci.llm.keys import headers_from, is_loopback, without_credentials
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
+from maci.llm.offline import check_here
 from maci.seating import choose
 from maci.seating.file import PanelFiles, find, is_own
 from maci.seating.shelf import Sources, remembering
@@ -69,7 +70,9 @@ class PanelChoice:
     """The response cache; ``None`` is the usual place."""
     no_cache: bool = False
     offline: bool = False
-    """Fetch no weights."""
+    """Reach nothing but this machine, and fetch no weights."""
+    fetches: bool = True
+    """Weights of the hub that are missing are fetched when a model is first asked."""
     trust_record: bool = False
     """Resume with hosts, keys and code that only the record names (:mod:`maci.seating.trust`)."""
     source: str | None = None
@@ -87,6 +90,11 @@ class PanelChoice:
     why: str = ""
     """Why these debate, where nobody named them."""
     fetch: Fetch = not_here
+
+    @property
+    def may_fetch(self) -> bool:
+        """Whether weights that are missing are fetched."""
+        return self.fetches and not self.offline
 
     def settled(self) -> tuple[PanelSpec | str, Config]:
         """The panel, and the settings with its own defaults below them."""
@@ -121,7 +129,7 @@ def open_house(spec: PanelSpec, choice: PanelChoice) -> House:
     from maci.paths import replies_file
 
     cache = None if choice.no_cache else ResponseCache(choice.cache or replies_file())
-    return House(cache=cache, options=spec.models, offline=choice.offline)
+    return House(cache=cache, options=spec.models, offline=choice.offline, fetches=choice.fetches)
 
 
 def checked_house(spec: PanelSpec, choice: PanelChoice) -> House:
@@ -174,12 +182,11 @@ class Seating:
         """``models`` instead of a house of its own, which is checked here and closed by whoever asked for the seating."""
         self._choice = choice
         self._panel, self.config = choice.settled()
-        encoder = remembering(load_encoder(self.config.evidence.encoder, offline=choice.offline), choice.corpus)
-        shared = Sources.of_corpus(choice.corpus)
+        encoder = remembering(load_encoder(self.config.evidence.encoder, offline=not choice.may_fetch), choice.corpus)
+        shared, headers = Sources.of_corpus(choice.corpus), _headers(choice, choice.source)
         self.house: House | None = None
         if models is None and isinstance(self._panel, PanelSpec):
             models = self.house = checked_house(self._panel, choice)
-        headers = headers_from(choice.source_headers, os.environ)
         self._tables = Tables(
             self._panel, encoder, self.config, models, shared=shared, source=choice.source, headers=headers
         )
@@ -298,13 +305,20 @@ def reseat(opened: Opened, choice: PanelChoice) -> Seated:
     corpus = choice.corpus if opened.corpus == REDACTED else Path(opened.corpus) if opened.corpus else None
     if corpus is None and opened.corpus:
         raise ConfigError("The record does not hold the path of the corpus (--redact sources). Give --corpus again.")
-    encoder = remembering(load_encoder(opened.config.evidence.encoder, offline=choice.offline), corpus)
-    house = None if isinstance(panel, str) else checked_house(panel, choice)
+    encoder = remembering(load_encoder(opened.config.evidence.encoder, offline=not choice.may_fetch), corpus)
     shared, source = Sources.of_corpus(corpus), _source_again(opened, choice)
-    headers = headers_from(choice.source_headers, os.environ)
+    headers = _headers(choice, source)
+    house = None if isinstance(panel, str) else checked_house(panel, choice)
     with closing_on_failure(house):
         tables = Tables(panel, encoder, opened.config, house, shared=shared, source=source, headers=headers)
         return Seated(opened, tables.table(opened.case, seed=opened.seed), house)
+
+
+def _headers(choice: PanelChoice, source: str | None) -> Mapping[str, str]:
+    """What goes with every question to an endpoint, which must be one that may be asked."""
+    if source is not None and source.startswith(("http://", "https://")):
+        check_here(source, choice.offline)
+    return headers_from(choice.source_headers, os.environ)
 
 
 _NO_PATH = f"corpus:{REDACTED}"

@@ -8,9 +8,11 @@ import json
 import os
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,8 +24,10 @@ from maci.seating.seating import PanelChoice
 from study_helpers import spec_data, toml, write_cases
 from web_helpers import Browser, visit
 
-ENV, FILE, OWN, URL, WORD = (f"canary-{place}-4711aa0815" for place in ("env", "file", "own", "url", "word"))
-SECRETS = (ENV, FILE, OWN, URL, WORD)
+ENV, FILE, TOML, OWN, URL, WORD = (
+    f"canary-{place}-4711aa0815" for place in ("env", "file", "toml", "own", "url", "word")
+)
+SECRETS = (ENV, FILE, TOML, OWN, URL, WORD)
 CASE = {
     "id": "pump", "question": "Which fault stopped the pump?", "context": "It stopped at night.", "outcomes": ["bearing", "filter"],
     "evidence": ["The filter was old and the pressure rose.", "The bearing was new."], "hidden": {"noise": "no"},
@@ -33,9 +37,11 @@ CASE = {
 class Parrot(FakeServer):
     """Says in its replies and its errors with which key it was asked, in several forms."""
 
-    heard: set[str] = set()  # noqa: RUF012
-    told = 0
-    """How often a reply repeated the key."""
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.heard: set[str] = set()
+        self.told: Counter[str] = Counter()
+        """How often a reply repeated each key."""
 
     async def _serve(self, request, path, shape):  # type: ignore[no-untyped-def]
         from aiohttp import web
@@ -51,7 +57,7 @@ class Parrot(FakeServer):
             return web.json_response({"error": {"message": f"wrong {said}", "type": "invalid"}}, status=401)
         answer = await super()._serve(request, path, shape)
         text = (answer.text or "").replace("because", f"because {said}")
-        self.told += text.count(said)
+        self.told[key] += text.count(said)
         return web.Response(text=text, status=answer.status, content_type="application/json")
 
 
@@ -92,6 +98,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MACI_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("MACI_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("OPENAI_API_KEY", ENV)
+    monkeypatch.setenv("MISTRAL_API_KEY", "")  # until a command reads .env; put back afterwards
     monkeypatch.setenv("PARROT_KEY", OWN)
     monkeypatch.setenv("SOURCE_WORD", f"Bearer {WORD}")
     Path(".env").write_text(f"MISTRAL_API_KEY={FILE}\n")
@@ -102,12 +109,17 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def config(url: str) -> None:
     keyed = {"base_url": f"{url}/v1", "key_env": "PARROT_KEY", "retries": 0}
     two = {"agents": ["openai/alpha", "openai/beta"], "judges": ["xai/judge"]}
-    panels = {"panels": {"pair": two, "broken": {**two, "agents": ["openai/fail", "openai/bad"]}},
-              "models": dict.fromkeys(("openai/alpha", "openai/beta", "openai/fail", "openai/bad", "xai/judge"), keyed)}  # fmt: skip
+    models = dict.fromkeys(("openai/alpha", "openai/beta", "openai/fail", "openai/bad", "xai/judge"), keyed)
+    there = {"base_url": f"{url}/v1", "retries": 0}  # each with a key from another place where people keep them
+    models |= {"openai/gamma": {**there, "key_env": "OPENAI_API_KEY"}, "deepseek/epsilon": there}
+    models |= {"mistral/delta": {**there, "key_env": "MISTRAL_API_KEY"}}
+    kept = {"agents": ["openai/gamma", "mistral/delta"], "judges": ["deepseek/epsilon"]}
+    broken = {**two, "agents": ["openai/fail", "openai/bad"]}
+    panels = {"panels": {"pair": two, "broken": broken, "kept": kept}, "models": models}
     Path("config/maci").mkdir(parents=True)
     Path("config/maci/panels.yaml").write_text(json.dumps(panels))
     Path("config/maci/keys.toml").touch(0o600)
-    Path("config/maci/keys.toml").write_text(f'xai = "{FILE}"\n')
+    Path("config/maci/keys.toml").write_text(f'"{url.removeprefix("http://")}" = "{TOML}"\n')
 
 
 def written(folder: Path) -> dict[Path, str]:
@@ -205,6 +217,11 @@ def test_no_canary_is_in_any_file_log_page_error_or_transcript(maci, house: Path
         quick = ("--set", "max_rounds=2", "--set", "crit.k=1", "--out", "run")
         asking = ("--acquire", "1", "--source", source, "--source-header", "X-Word=SOURCE_WORD")
         wrong = ("--agents", "openai/fail,openai/bad", "--judges", "none", "--no-cache", "--out", "wrong")
+        dev = [
+            {**CASE, "id": f"d{n}", "context": f"It stopped on day {n}.", "gold": CASE["outcomes"][n % 2]}
+            for n in range(20)
+        ]
+        Path("dev.jsonl").write_text("\n".join(map(json.dumps, dev)))
         Path("cases.jsonl.many").write_text(json.dumps(CASE) + "\n" + json.dumps({**CASE, "id": "two"}))
         for words in (
             ("debate", "case.json", "--panel", "pair", *quick),
@@ -228,6 +245,9 @@ def test_no_canary_is_in_any_file_log_page_error_or_transcript(maci, house: Path
                 "1",
                 "--json",
             ),
+            ("debate", "case.json", "--panel", "kept", "--env-file", ".env", *quick[:-1], "kept"),
+            ("calibrate", "--cases", "dev.jsonl", "--panel", "pair", "--held-out", "0", *quick[:-2], "--yes"),
+            ("show", "kept", "--calls"),
             ("study", "run", "study.toml", "--out", ".studies/tiny", "--no-cache"),
             ("study", "report", ".studies/tiny", "--out", ".studies/page.html"),
             ("doctor",),
@@ -252,7 +272,9 @@ def test_no_canary_is_in_any_file_log_page_error_or_transcript(maci, house: Path
     Path("maci.toml").write_text(f'[models."openai/x"]\nkey = "sk-{ENV}"\n')  # a key where none belongs
     run("debate", "case.json", "--panel", "pair", "--out", "never")
     Path("maci.toml").unlink()
-    assert OWN in server.heard and server.told > 20  # the parrot was asked with a canary, and repeated it
+    for key in (OWN, ENV, FILE, TOML):  # the parrot was asked with each canary, and repeated it
+        assert server.told[key] > 2, key
+    assert server.told.total() > 20 and Path("calibration.toml").is_file(), said
     assert len(list(house.rglob("transcript.jsonl"))) >= 10 and Path(".studies/page.html").is_file()
     assert [leaks(text) for text in (*said, caplog.text) if leaks(text)] == []
     assert {path: found for path, text in written(house).items() if (found := leaks(text))} == {}

@@ -116,3 +116,16 @@ def test_a_limit_of_inspects_ends_the_sample(tmp_path):
     task = Task(dataset=[sample()], solver=SOLVERS["maci"](record=str(tmp_path / "kept")), scorer=belief())
     (log,) = eval(task, model=model, log_dir=str(tmp_path), display="none", token_limit=300)
     assert log.samples[0].limit is not None and log.samples[0].limit.type == "token"
+
+
+def test_offline_a_model_of_another_machine_is_refused_at_once_and_one_of_this_machine_answers(tmp_path, monkeypatch):
+    monkeypatch.setenv("MACI_OFFLINE", "1")
+    here = run(tmp_path / "logs", SOLVERS["average"](), belief())
+    assert here.samples[0].metadata["maci"]["answer"] == "Dengue fever"
+    sent = []
+    there = get_model("mockllm/model", custom_outputs=lambda *given: sent.append(given), memoize=False)
+    there.api.base_url = "https://models.example.org/v1"
+    task = Task(dataset=[sample()], solver=SOLVERS["average"](), scorer=belief())
+    (log,) = eval(task, model=there, log_dir=str(tmp_path / "refused"), display="none")
+    said = json.dumps(log.model_dump(mode="json"))
+    assert "offline: models.example.org is not on this machine" in said and not sent

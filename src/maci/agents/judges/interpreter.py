@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from maci.agents.agent import Participant
-from maci.agents.prompt import fenced, single_line
+from maci.agents.prompt import quoted, single_line
 from maci.cases.labels import NameQuestion
 from maci.cases.names import Kind
 from maci.llm.budget import Call, Purse
@@ -50,8 +50,8 @@ class Comparer(Participant):
     def prepare(self, question: str, asked: NameQuestion, *, seed: int = 0) -> Call[NameComparison]:
         """A name to compare with all it is put against, as a call to make."""
         numbers = [str(n) for n in range(1, len(asked.among) + 1)]
-        listed = "".join(f"\n{n}  {single_line(name)}" for n, name in zip(numbers, asked.among, strict=True))
-        shown = f"Question: {single_line(question)}\nName: {single_line(asked.name)}\nListed:{listed}"
+        listed = "".join(f"\n{n}  {quoted(name)}" for n, name in zip(numbers, asked.among, strict=True))
+        shown = f"Question: {single_line(question)}\nName: {quoted(asked.name)}\nListed:{listed}"
         which = {"type": "string", "enum": [*numbers, "none"]}
         relation = {"type": "string", "enum": list(_CHOICES)}
         request = Request(
@@ -117,13 +117,13 @@ class Interpreter(Participant):
         self._model = model
 
     def prepare(
-        self, question: str, answer: str, findings: Sequence[str] = (), *, seed: int = 0
+        self, question: str, answer: str, findings: Sequence[str] = (), *, outcomes: Sequence[str] = (), seed: int = 0
     ) -> Call[Interpretation]:
-        """An answer to read, as a call to make; ``findings`` are what the question lists."""
+        """An answer to read, as a call to make; ``findings`` are what the question lists, ``outcomes`` what may not be ordered."""
         numbers = [str(n) for n in range(1, len(findings) + 1)]
         choices = (*numbers, "none", *_WORDS) if findings else ("yes", "no", *_WORDS)
-        listed = "".join(f"\n{n}  {fenced(finding)}" for n, finding in zip(numbers, findings, strict=True))
-        shown = f"Question: {fenced(question)}{listed}\nAnswer: {fenced(answer[:_LONGEST])}"
+        listed = "".join(f"\n{n}  {quoted(finding, outcomes)}" for n, finding in zip(numbers, findings, strict=True))
+        shown = f"Question: {quoted(question, outcomes)}{listed}\nAnswer: {quoted(answer[:_LONGEST], outcomes)}"
         means = {"type": "string", "maxLength": 160}
         request = Request(
             messages=(

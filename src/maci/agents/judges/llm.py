@@ -19,7 +19,7 @@ from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.agents.prompt import fenced, numbered, piece, single_line
+from maci.agents.prompt import fenced, numbered, piece, quoted, single_line
 from maci.errors import BadReply, ContentRefused
 from maci.evidence.span import Span, sentences
 from maci.llm.budget import Call, Purse
@@ -75,6 +75,12 @@ _PLEA = re.compile(
             rf"\b(?:this|it|argument and|analysis and) (?:deserves|merits) (?:{_ALL_MARKS}|\d+\W*$)",
             rf"\bI (?:deserve|merit|have earned)\b|\bI (?:\w+ )?(?:request|ask for|expect|hope for) {_ALL_MARKS}",
             rf"\bnot to (?:award|give) {_ALL_MARKS}",
+            rf"(?:^|[,;:] )(?:a )?(?:note|message|memo|reminder|instructions?) (?:to|for) (?:the |all |every |any )?{_JUDGE}"
+            r"(?= ?[:,;—–-])",
+            rf"{_ASKED}(?:set|put|make) (?:every|each|all|both|its|my|our|this)(?: (?:of the|the|{_THIS}['’]s))? "
+            rf"(?:scores?|grades?|marks|ratings?)\b{_CLAUSE}\b(?:maximum|max|full|top|highest|perfect|\d+)\b",
+            rf"\b{_JUDGE} (?:should|must|will|ought to|have to|has to) (?:give|award|assign|grant|set) {_ALL_MARKS}"
+            rf"(?= here\b| to (?:this|it|me|us|my|our)\b|\W*$)",
             rf"^(?:\w+ )?(?:score|grade|rating|marks)\s*[:=]\s*(?:\d|full|high|top)|^{_ALL_MARKS}, please",
             r"\b(?:lower|reduce|raise) my (?:score|grade|marks?|rating)\b",
             # who wrote it
@@ -265,18 +271,22 @@ def _argued(argument: Argument, spans: tuple[Span, ...], refused: int, question:
     """An argument with the pieces it cites."""
     pieces, labels = numbered(spans), question.labels
     about = " ".join((question.question, question.context, *labels, *(span.text for span in spans)))
-    side = f" ({'against' if argument.against else 'for'} {argument.outcome})" if argument.outcome else ""
+    outcome = argument.outcome and quoted(argument.outcome, (argument.outcome,))
+    side = f" ({'against' if argument.against else 'for'} {outcome})" if outcome else ""
+    known = labels or ((argument.outcome,) if argument.outcome else ())
+
+    def shown(text: str) -> str:
+        return single_line(scrubbed(quoted(text, known), about))
+
     return _ITEM.render(
         spans="\n".join(("<data>", *(piece(number, span, labels) for number, span in pieces.items()), "</data>"))
         if pieces
         else "(none that could be verified)",
         unverified=f"{refused} more citation(s) name no real piece or misquote it.\n" if refused else "",
-        about=single_line(side) and f" {single_line(side)}",
-        claim=single_line(scrubbed(argument.claim, about)),
-        reasons="\n".join(
-            f"Reason {n}: {single_line(scrubbed(reason, about))}" for n, reason in enumerate(argument.reasons, 1)
-        ),
-        opposing="\n".join(f"Against it: {single_line(scrubbed(point, about))}" for point in argument.opposing),
+        about=side,
+        claim=shown(argument.claim),
+        reasons="\n".join(f"Reason {n}: {shown(reason)}" for n, reason in enumerate(argument.reasons, 1)),
+        opposing="\n".join(f"Against it: {shown(point)}" for point in argument.opposing),
     )
 
 

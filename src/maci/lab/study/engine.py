@@ -29,6 +29,7 @@ from maci.errors import ConfigError, EnvironmentError_, InputError, MaciError, e
 from maci.lab.study.study import Row, RowKey, Study
 from maci.lab.study.worker import Worker
 from maci.llm.budget import RunLedger
+from maci.llm.offline import check_here, is_offline
 from maci.llm.usage import Bound, Usage
 
 _T = TypeVar("_T")
@@ -238,12 +239,14 @@ class Ray:
         ray = installed("ray", "ray", "--engine ray")
         self._ray, self._study, self._jobs, self._address = ray, study, jobs, address
         self._away = Away(study, ledger)
+        self._offline = study.offline or is_offline()
 
     async def results(self, keys: Iterator[RowKey]) -> AsyncIterator[Row | None]:
         """Rows in the order they are ready."""
         ray = self._ray
         self._connect()
-        head, gone = ray.get_runtime_context().gcs_address, False
+        # a cluster of this machine may have its address in the network, where nobody knocks offline
+        head, gone = None if self._offline else ray.get_runtime_context().gcs_address, False
         actors: list[Any] = []
         try:
             jobs = self._jobs if self._jobs > 1 else max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -289,6 +292,10 @@ class Ray:
 
     def _connect(self) -> None:
         address = self._address or os.environ.get("RAY_ADDRESS")
+        if self._offline:  # a cluster that Ray finds by itself may be anywhere
+            address = address or "local"
+            if address != "local":
+                check_here(address, asked=True)
         try:
             _knock(address)
             self._ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)

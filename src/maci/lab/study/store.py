@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from maci.errors import CheckFailed, EnvironmentError_, InputError, MissingExtra
 from maci.files.sqlite import SqliteFile
 from maci.lab.study.study import FORMAT, Meta, Row, RowKey, Status, admit, within
+from maci.llm.offline import check_here
 from maci.llm.usage import Bound
 
 if TYPE_CHECKING:
@@ -301,6 +302,7 @@ class PostgresStore(Store):
                 "--store is not an address of a PostgreSQL database: write postgresql://USER@HOST:PORT/DATABASE"
             ) from error
         self._secret = str(parts.get("password") or "")
+        _check_here({option.keyword.decode(): option.val for option in psycopg.pq.Conninfo.get_defaults()}, parts)
         user, host = parts.get("user") or "", parts.get("host") or "localhost"
         port = f":{parts['port']}" if parts.get("port") else ""
         self.where = f"postgresql://{user}{'@' if user else ''}{host}{port}/{parts.get('dbname') or ''} ({name})"
@@ -364,6 +366,16 @@ class PostgresStore(Store):
         return StoreBroken(
             f"the results {self.where} cannot be used ({said}): see that the server runs and this user may create tables; {GOES_ON}"
         )
+
+
+def _check_here(usual: Mapping[str, bytes | None], parts: Mapping[str, Any]) -> None:
+    """Refuse a server elsewhere while offline: the driver is a C library, and nobody sees what it connects to."""
+    given = {name: value.decode() for name, value in usual.items() if value} | {k: str(v) for k, v in parts.items()}
+    service = given.get("service")
+    hosts = f"the service {service}" if service else given.get("hostaddr") or given.get("host") or ""
+    for host in hosts.split(","):
+        if host and not host.startswith(("/", "@")):  # a socket of this machine
+            check_here(host)
 
 
 def _executed(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> list[Any]:

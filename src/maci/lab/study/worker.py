@@ -34,7 +34,7 @@ from maci.lab.study.spec import Data
 from maci.lab.study.study import Meta, PlannedMethod, Row, RowKey, Status, Study, evidence_of, fingerprint, unread
 from maci.llm.budget import RunLedger
 from maci.llm.catalogue import family, no_price
-from maci.llm.offline import stay_offline
+from maci.llm.offline import staying_here
 from maci.llm.usage import Usage
 from maci.seating.models import Models
 from maci.seating.project import data_folder
@@ -255,7 +255,7 @@ class Worker:
             from maci.llm.models import House
 
             cache = None if self.study.cache is None else ResponseCache(self.study.cache)
-            self._house = House(cache=cache, options=self.study.panel.models, offline=stay_offline(self.study.offline))
+            self._house = House(cache=cache, options=self.study.panel.models, offline=self.study.offline)
             if self.study.spec.budget.usd is not None:  # can only be kept where prices are known
                 for name in self.study.panel.seated:
                     if self._house.model(name).price is None:
@@ -278,11 +278,12 @@ class Worker:
             if key.method not in group.courses:
                 dev = limited(group.task.dev, LESSONS, key.seed)
                 group.courses[key.method] = course(method, bench, dev, key.seed)
-            if (taught := group.courses[key.method]) is not None:
-                answer = await taught.answer(item, key.part)
-            else:
-                case = replace(item.case, gold=None, hidden={})
-                answer = await method.answer(case, bench, key.seed)
+            with staying_here(self.study.offline):
+                if (taught := group.courses[key.method]) is not None:
+                    answer = await taught.answer(item, key.part)
+                else:
+                    case = replace(item.case, gold=None, hidden={})
+                    answer = await method.answer(case, bench, key.seed)
         except Exception as error:
             if is_fatal(error) or isinstance(error, ConfigError | MissingExtra):  # no other answer could do better
                 raise

@@ -30,7 +30,7 @@ from pydantic_core import from_json, to_json
 from maci.errors import BadRequest, ConfigError, ModelError, UnknownModel
 from maci.llm.keys import SERVICES, Key, host_of, is_loopback, is_public, key_help, scrub, service_at
 from maci.llm.model import Message, Provider, Reply, Request, Schema
-from maci.llm.offline import is_offline
+from maci.llm.offline import check_here, is_offline, stay_offline
 from maci.llm.providers._errors import Complaint, Peer, interrupted, lost, no_key
 from maci.llm.reasoning import traits
 from maci.llm.tokens import DENSEST, at_least
@@ -62,10 +62,13 @@ class HttpAnswer(NamedTuple):
 
 
 class Http:
-    """Sends requests with JSON in them and reads JSON back."""
+    """Sends requests with JSON in them and reads JSON back; ``offline``: to this machine alone."""
 
-    def __init__(self, *, connect: float = 10.0, total: float = 120.0, largest: int = _LARGEST) -> None:
-        self.connect, self.total, self.largest = connect, total, largest
+    def __init__(
+        self, *, connect: float = 10.0, total: float = 120.0, largest: int = _LARGEST, offline: bool = False
+    ) -> None:
+        stay_offline(False)  # unless MACI_OFFLINE says so
+        self.connect, self.total, self.largest, self.offline = connect, total, largest, offline
         self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
         self._routes: dict[str, tuple[URL, str | None]] = {}
 
@@ -94,6 +97,7 @@ class Http:
         peer: Peer,
         most: int | None = None,
     ) -> HttpAnswer:
+        check_here(url, self.offline)
         session = self._sessions.get(asyncio.get_running_loop()) or self._open()
         where, proxy = self._routes.get(url) or self._route(url)
         try:
@@ -106,7 +110,7 @@ class Http:
                 status = response.status
                 limit = self.largest if most is None or status != 200 else min(most, self.largest)
                 raw, whole = await _read(response, limit)
-        except ModelError:  # offline: nothing was sent
+        except ModelError:  # offline, by the audit hook: nothing was sent
             raise
         except Exception as error:
             raise lost(peer, error, self.total) from None

@@ -18,6 +18,7 @@ from pydantic_core import from_json, to_json
 
 from maci.errors import MissingExtra, Unreachable
 from maci.llm.keys import Key, find_key, host_of
+from maci.llm.offline import check_here
 from maci.llm.providers._api import HttpAnswer
 from maci.llm.providers._errors import Peer, interrupted, lost
 from maci.llm.providers.openai import OpenAI
@@ -50,6 +51,7 @@ class LiteLLM(OpenAI):
         return Peer(name=f"litellm/{self.model}", host=host, base_url=base_url or "", key=known, key_help=step), ""
 
     async def _post(self, body: dict[str, Any], most: int) -> HttpAnswer:
+        check_here(self._base_url or self.origin, self._http.offline)
         litellm: Any = _loaded.get("litellm") or await asyncio.to_thread(_load)
         if self._key is not None:
             body["api_key"] = self._key.reveal()
