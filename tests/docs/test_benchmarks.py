@@ -121,3 +121,12 @@ def test_committed_rows_are_of_cases_of_our_own_and_say_what_they_must() -> None
         for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
             assert set(row["p"]) <= set(known[row["id"]]) and row.keys() >= {"answer", "tokens", "prompt"}
             assert row["failed"] or sum(row["p"].values()) == pytest.approx(1, abs=1e-4)
+
+
+def test_debates_of_one_text_are_no_independent_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS[0].parent))
+    bench = import_module("bench_readers")
+    gains = bench.np.array([1.0, 0.0, -1.0, 1.0, 0.0, 0.0])
+    texts = [f"text {n}" for n in range(6)]
+    once = bench.interval(gains, texts)
+    assert bench.interval(bench.np.tile(gains, 3), texts * 3) == pytest.approx(once)  # three seeds say no more than one
