@@ -7,7 +7,7 @@ DATA := $(or $(MACI_DATA),$(wildcard ../shared/data))
 export MACI_DATA := $(DATA)
 CHAOS_FIGURES := $(or $(TMPDIR),/tmp)/maci-chaos-figures.jsonl
 
-.PHONY: help demo test test-long test-system check bench chaos docs fuzz pin clean
+.PHONY: help demo test test-long test-system check bench chaos docs tables fuzz pin clean
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
@@ -92,6 +92,9 @@ docs: $(VENV)/.dev  ## write the generated pages, and build the documentation si
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs docs/_build
 	@echo "Open docs/_build/index.html"
+
+tables: $(VENV)/.dev  ## write the tables and charts of stored results again (studies/README.md, docs/map.md), in seconds
+	@$(BIN)/python docs/generate.py --tables
 
 pin:  ## pin dependencies again (needs uv)
 	@requirements/compile.sh

@@ -1,11 +1,13 @@
 """The embedded panel on public data: singles, average, debate, all evidence; calibration; Q₀ thirds; recall; CPU.
 
     python benchmarks/bench_readers.py [--data DIR] [--encoder wordllama|minilm] [--seeds 0,1,2] [--tune] [--limit N]
+    python benchmarks/bench_readers.py --leaks [--data DIR]
 
 symptom2disease: duplicates removed, 9 texts per disease are evidence (3 per reader), the rest are cases; a fixed 40 % of the
 texts is development, the rest test. masked kaggle: distinct cases, 3 per disease are evidence, 2 symptoms are shown.
+``--leaks`` debates nothing: how much of the test texts is in the evidence, and how far its nearest text by words alone gets.
 ``--tune`` uses development texts only (other seeds), for choosing constants; the test part is never looked at.
-Intervals: 95 % percentile bootstrap over cases, 10,000 resamples, seed 0.
+Intervals: 95 % percentile bootstrap over texts, 10,000 resamples, seed 0: the debates of a text, one for each seed, are drawn together.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,6 +43,8 @@ from maci.seating.table import opening
 
 @dataclass
 class Row:
+    text: str
+    """Id of the case, the same under every seed."""
     gold: int
     singles: list[np.ndarray]
     average: np.ndarray
@@ -76,6 +81,7 @@ async def play(panel: ReaderPanel, item: TaskItem, config: Config, seed: int) ->
     everything = np.arange(len(library.spans))
     full = np.mean([family.read(library, view, everything)[0] for family in FAMILIES], axis=0)
     return Row(
+        text=item.id,
         gold=labels.index(case.gold),
         singles=[vector(start.beliefs[family.name], labels) for family in FAMILIES],
         average=vector(start.mixture, labels),
@@ -91,9 +97,11 @@ async def play(panel: ReaderPanel, item: TaskItem, config: Config, seed: int) ->
     )
 
 
-def interval(x: np.ndarray) -> tuple[float, float, float]:
-    rng = np.random.default_rng(0)
-    means = x[rng.integers(0, len(x), (10_000, len(x)))].mean(axis=1)
+def interval(x: np.ndarray, texts: Sequence[str]) -> tuple[float, float, float]:
+    _, group = np.unique(texts, return_inverse=True)
+    sums, counts = np.bincount(group, x), np.bincount(group)
+    drawn = np.random.default_rng(0).integers(0, len(sums), (10_000, len(sums)))
+    means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
     return float(x.mean()), *np.quantile(means, [0.025, 0.975]).tolist()
 
 
@@ -124,6 +132,7 @@ def table(rows: list[Row]) -> dict[str, object]:
         return (np.array(p).argmax(axis=1) == gold).astype(float)
 
     deb, avg, full = hits([r.debate for r in rows]), hits([r.average for r in rows]), hits([r.full for r in rows])
+    texts = [r.text for r in rows]
     singles = [hits([r.singles[u] for r in rows]) for u in range(len(FAMILIES))]
     q0 = np.array([r.q0 for r in rows])
     low, high = np.quantile(q0, [1 / 3, 2 / 3])
@@ -133,14 +142,15 @@ def table(rows: list[Row]) -> dict[str, object]:
     gap = full.mean() - avg.mean()
     return {
         "n": len(rows),
+        "texts": len(set(texts)),
         "singles": {f.name: s.mean() for f, s in zip(FAMILIES, singles, strict=True)},
         "average": avg.mean(),
         "debate": deb.mean(),
         "all_evidence": full.mean(),
         "gap_closed": (deb.mean() - avg.mean()) / gap if gap else None,
-        "debate_minus_single": {f.name: interval(deb - s) for f, s in zip(FAMILIES, singles, strict=True)},
-        "debate_minus_average": interval(deb - avg),
-        "debate_minus_70pct_of_gap": interval(deb - avg - 0.7 * (full - avg)),
+        "debate_minus_single": {f.name: interval(deb - s, texts) for f, s in zip(FAMILIES, singles, strict=True)},
+        "debate_minus_average": interval(deb - avg, texts),
+        "debate_minus_70pct_of_gap": interval(deb - avg - 0.7 * (full - avg), texts),
         "rounds": float(np.mean([r.rounds for r in rows])),
         "stops": {k: v / len(rows) for k, v in Counter(r.stop for r in rows).most_common()},
         "accuracy_by_q0_third": [bottom.mean(), deb[(q0 > low) & (q0 <= high)].mean(), top.mean()],
@@ -151,6 +161,32 @@ def table(rows: list[Row]) -> dict[str, object]:
         ],
         "admitted": float(np.mean([a for r in rows for a in r.admitted])),
         "cpu_ms_per_debate": 1e3 * float(np.median([r.cpu for r in rows])),
+    }
+
+
+NEAR = 0.7
+"""Jaccard similarity of words from which a text counts as nearly another."""
+
+
+def leaks(task: Task) -> dict[str, object]:
+    """What a test text and the evidence have in common that should not decide a study."""
+
+    def words(text: str) -> frozenset[str]:
+        return frozenset(re.findall(r"[a-z]+", text.lower()))
+
+    shelf = [(words(document.text), document.label) for document in task.evidence]
+    likest = [
+        max((len(own & its) / len(own | its), label == item.case.gold) for its, label in shelf)
+        for item in task.test
+        for own in [words(item.case.context)]
+    ]
+    return {
+        "test texts": len(task.test),
+        "evidence texts": len(shelf),
+        "items of dev among them": len({item.id for item in task.dev} & {item.id for item in task.test}),
+        "texts that name their outcome": sum(str(i.case.gold).lower() in i.case.context.lower() for i in task.test),
+        f"texts with one at {NEAR} or more in the evidence": sum(near >= NEAR for near, _ in likest),
+        "nearest evidence text is of the true outcome": float(np.mean([right for _, right in likest])),
     }
 
 
@@ -177,8 +213,14 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--conduct", action="append", default=[], help="key=number: another conduct of the readers")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--leaks", action="store_true")
     options = parser.parse_args()
     folder = data_dir(options.data)
+    if options.leaks:
+        for name in ("symptom2disease", "kaggle_symptom_disease"):
+            for seed in map(int, options.seeds.split(",")):
+                show(f"{name}, seed {seed}", leaks(load(name, folder, seed=seed)))
+        return
     encoder = CachedEncoder(load_encoder(options.encoder), cache_dir() / "bench-embeddings.sqlite")
     config = build("default", dict(item.split("=", 1) for item in options.set))
     numbers = dict(item.split("=", 1) for item in options.conduct)

@@ -1,6 +1,8 @@
 """Writes the parts of docs/ that are computed. ``--check`` fails where a page is not what this would write.
 
-python docs/generate.py [--check]
+python docs/generate.py [--check] [--tables]
+
+``--tables``: only what is drawn from stored results (:mod:`stored`), which takes seconds.
 
 Pages of ``reference/`` and ``methods/`` are written for the site alone (:mod:`reference`); everything else is under version control.
 """
@@ -17,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import reference
+import stored
 from pictures import pictures
 from prompt_example import names_question, second_round
 from pydantic import TypeAdapter
@@ -189,10 +192,13 @@ def render(page: str, blocks: dict[str, Callable[[], str]]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true")
-    check = parser.parse_args().check
-    stale = []
-    pages = {page: render(page, blocks) for page, blocks in BLOCKS.items()} | schemas() | pictures()
+    parser.add_argument("--check", action="store_true", help="write nothing, and fail if something is out of date")
+    parser.add_argument("--tables", action="store_true", help="only tables and charts of stored results")
+    options = parser.parse_args()
+    check, stale = options.check, []
+    pages = {page: render(page, blocks) for page, blocks in stored.BLOCKS.items()} | stored.charts()
+    if not options.tables:
+        pages |= {page: render(page, blocks) for page, blocks in BLOCKS.items()} | schemas() | pictures()
     for page, text in pages.items():
         file = DOCS / page
         if not file.exists() or text != file.read_text(encoding="utf-8"):
@@ -200,12 +206,12 @@ def main() -> int:
             if not check:
                 file.parent.mkdir(exist_ok=True)
                 file.write_text(text, encoding="utf-8")
-    if not check:
+    if not check and not options.tables:
         for page, text in reference.pages().items():
             (DOCS / page).parent.mkdir(parents=True, exist_ok=True)
             (DOCS / page).write_text(text, encoding="utf-8")
     if check and stale:
-        print(f"out of date: {', '.join(stale)}; run `make docs`", file=sys.stderr)
+        print(f"out of date: {', '.join(stale)}; run `make {'tables' if options.tables else 'docs'}`", file=sys.stderr)
         return 1
     print("written: " + (", ".join(stale) or "nothing, all pages are up to date"))
     return 0

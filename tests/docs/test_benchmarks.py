@@ -267,3 +267,12 @@ def test_readers_give_a_wrong_answer_to_at_most_one_general_question_in_twenty(
     status = [found[each.case.id].status(each.case.gold) for each in posed]
     assert len(status) > 40 and "failed" not in status
     assert status.count("wrong") <= 0.05 * len(status)
+
+
+def test_debates_of_one_text_are_no_independent_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS[0].parent))
+    bench = import_module("bench_readers")
+    gains = bench.np.array([1.0, 0.0, -1.0, 1.0, 0.0, 0.0])
+    texts = [f"text {n}" for n in range(6)]
+    once = bench.interval(gains, texts)
+    assert bench.interval(bench.np.tile(gains, 3), texts * 3) == pytest.approx(once)  # three seeds say no more than one

@@ -16,6 +16,22 @@ def test_generated_pages_are_up_to_date():
     assert done.returncode == 0, done.stderr
 
 
+def test_tables_and_charts_of_stored_results_are_up_to_date():
+    """`make tables` draws them; nothing is computed again, so this takes seconds."""
+    words = [sys.executable, "docs/generate.py", "--tables", "--check"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_stored_map_is_of_the_shipped_habits_and_complete():
+    from maci.lab.map import cells, hash_of, kept, key
+    from maci.lab.map.habits import SHIPPED, read
+
+    found = kept(ROOT / "studies" / "map" / "cells.jsonl")
+    assert set(found) == {key(levels) for levels in cells()}
+    assert {each.habits for each in found.values()} == {hash_of({n: e.value for n, e in read(SHIPPED).items()})}
+
+
 def rows():
     for line in (ROOT / "docs" / "notation.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

@@ -1,4 +1,4 @@
-"""``maci lab``: when does a debate pay? A map for simulated agents with estimated habits."""
+"""``maci lab``: when does a debate pay? A map for simulated agents with estimated habits, and what makes debate lose there."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def habits(
         sources.append(from_recorded(_recorded(folder, LEARNT, dev=True), openings))
     found = known(*sources)
     if out is not None:
-        write(out, found, made_by=f"maci lab habits, maci {__version__}")
+        words = ["maci lab habits", *(["RUNS"] if runs else []), *(f"--only {name}" for name in only or ())]
+        write(out, found, made_by=f"{' '.join(words)}, maci {__version__}")
     rows = [(HABITS[name].about, *_figures(each)) for name, each in found.items()]
     publish({"habits": as_json(found)}, columns(rows, right=[1]), json=output.json)
 
@@ -122,17 +123,17 @@ def map_(
     seed: Seed = 0,
     output: OutputOptions,
 ) -> None:
-    """Draw the map: which method is ahead where at equal tokens, and what each part of the controller earns.
+    """Draw the map: which of 16 methods is ahead where, at what cost, and what each part of the controller earns.
 
-    Simulated agents with estimated habits debate planted cases; every method of the tables answers the same ones. With --data
-    the habits are also tested on recorded debates that they were not estimated from. Interrupt it as you like: the same
-    command continues.
+    Simulated agents with estimated habits debate planted cases; every method answers the same ones. One vote gets the tokens
+    of MACI; the others spend what they spend, and the page shows how much. With --data the habits are also tested on recorded
+    debates that they were not estimated from. Interrupt it as you like: the same command continues.
     """
     from maci.calibration.stats.estimate import as_json
     from maci.cli.terminal import ProgressBars
     from maci.lab.map import habits as known
     from maci.lab.map import sweep
-    from maci.lab.map.pages import build_map
+    from maci.lab.map.pages import build_map, drawings
     from maci.render.html import to_html
     from maci.render.text import on_screen
 
@@ -152,10 +153,87 @@ def map_(
     about = f"maci {__version__}, {len(found)} cells of {size} cases, seed {seed}"
     report = build_map(found, behaviour, predictions, about=about)
     page = save(out / "map.html", to_html(report))
+    drawn = [save(out / name, text) for name, text in drawings(found).items()]
     lines = [*([] if output.quiet else [on_screen(report, plain=output.plain)]), f"Page: {page}"]
     publish(
-        {"page": str(page), "report": as_json(report), "predictions": as_json(predictions)}, lines, json=output.json
+        {
+            "page": str(page),
+            "drawings": list(map(str, drawn)),
+            "report": as_json(report),
+            "predictions": as_json(predictions),
+        },
+        lines,
+        json=output.json,
     )
+
+
+@lab.command("causes")
+@grouped
+def causes(
+    *,
+    habits: Habits = None,
+    data: DataDir = None,
+    cases: Annotated[int, typer.Option(help="Simulated cases of each cell.", min=2, max=10_000)] = 10,
+    every: Annotated[
+        int, typer.Option(help="Take every so-many-th cell of the map (1: all of them).", min=1, max=486)
+    ] = 11,
+    seed: Seed = 0,
+    output: OutputOptions,
+) -> None:
+    """Show why a debate does better or worse than the average of its openings on the map.
+
+    The same simulated cases are debated again with one habit of the agents switched off or changed at a time. With --data also:
+    what recorded debates of three models did to their vote.
+    """
+    from maci.calibration.stats.estimate import as_json
+    from maci.cli.terminal import ProgressBars
+    from maci.lab.map import AVERAGE
+    from maci.lab.map import causes as found_by
+    from maci.lab.map import habits as known
+    from maci.lab.map.pages import accuracy, difference
+
+    with ProgressBars(plain=output.plain, silent=output.silent) as progress:
+        found = found_by(
+            known.read(habits or known.SHIPPED), cases=cases, every=every, seed=seed,
+            told=lambda done, total: progress.at("cells", done, total),
+        )  # fmt: skip
+    gaps = [difference(each.cells, "maci", AVERAGE) for each in found]
+    rows: list[tuple[str, ...]] = [
+        ("habits of the agents", "average", "maci", "difference, points", "lost", "mended", "agents: openings", "end")
+    ]
+    for each, gap in zip(found, gaps, strict=True):
+        shares = (accuracy(each.cells, AVERAGE), accuracy(each.cells, "maci"))
+        points = f"{100 * gap.value:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}]"
+        rest = (each.lost, each.mended, each.before, each.after)
+        rows.append((each.what, *[f"{p:.3f}" for p in shares], points, *[f"{p:.2f}" for p in rest]))
+    lines = [
+        *columns(rows, right=[1, 2, 3, 4, 5, 6, 7]),
+        f"{gaps[0].n:,} cases; lost: share of the average's right answers that the debate got wrong; mended: the reverse.",
+    ]
+    recorded = _converged(data)
+    for name, figures in recorded.items():
+        lines += [
+            "",
+            f"Recorded debates: {name}",
+            *columns([(what, *_figures(each)) for what, each in figures.items()]),
+        ]
+    result = [
+        {"habits": each.what, "maci less average": gap, "lost": each.lost, "mended": each.mended,
+         "agents before": each.before, "agents after": each.after}
+        for each, gap in zip(found, gaps, strict=True)
+    ]  # fmt: skip
+    publish({"causes": as_json(result), "recorded": as_json(recorded)}, lines, json=output.json)
+
+
+def _converged(data: Path | None) -> dict[str, Mapping[str, Estimate]]:
+    """Of the recorded debates of three models; none without the data."""
+    from maci.lab.map.habits import convergence
+
+    if data is None:
+        return {}
+    folder = data_dir(data)
+    tables = ((LEARNT[0], "development part", True), (FORETOLD[0], "all", False))
+    return {f"{name}, {part}": convergence(_recorded(folder, [name], dev=dev)) for name, part, dev in tables}
 
 
 def _predictions(data: Path | None, behaviour: Mapping[str, Estimate]) -> dict[str, tuple[Prediction, ...]]:

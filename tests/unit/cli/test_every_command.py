@@ -64,6 +64,7 @@ ELSEWHERE = {
     "scheduler learn": "test_scheduler_command.py",
     "scheduler evaluate": "test_scheduler_command.py",
     "lab map": "test_lab_command.py",
+    "lab causes": "test_lab_command.py",
     "audit judges": "test_audit_judges.py",
     "audit contentiousness": "test_audit_contentiousness.py",
 }

@@ -55,3 +55,16 @@ def test_without_records_and_data_the_error_names_both_ways(monkeypatch: pytest.
         invoke("habits")
     with pytest.raises(InputError, match="maci outcome"):
         invoke("habits", tmp_path)
+
+
+def test_causes_show_each_change_of_habits_beside_the_average(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MACI_DATA", raising=False)
+    words = ("causes", "--cases", 2, "--every", 243, "-q")
+    done = invoke(*words)
+    assert done.exit_code == 0
+    assert "neither: nobody moves" in done.stdout
+    found = json.loads(invoke(*words, "--json").stdout)
+    assert found["recorded"] == {}
+    assert {each["habits"]: each["maci less average"]["value"] for each in found["causes"]}[
+        "neither: nobody moves"
+    ] == 0

@@ -5,25 +5,29 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from maci.agents.anchor import Admitted, Anchor, Opponent, Question, TurnRequest
+from maci.agents.argument import Argument
 from maci.calibration.stats.estimate import Estimate
 from maci.cases.case import Case
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.errors import InputError
+from maci.evidence.span import Citation, Span
 from maci.lab.datasets import TaskItem
 from maci.lab.datasets.dataset import Recorded, RecordedTurn
-from maci.lab.map import METHODS, VOTE, CellResult, cells, kept, run_cell, sweep
+from maci.lab.map import CHANGES, METHODS, VOTE, CellResult, causes, cells, kept, run_cell, sweep
 from maci.lab.map import habits as known
 from maci.lab.map.habits import predict
-from maci.lab.map.pages import build_map, difference, winner
-from maci.lab.map.simulated import Planted, SimulatedPanel, World
+from maci.lab.map.pages import build_map, difference, drawings, winner
+from maci.lab.map.simulated import Planted, SimulatedAgent, SimulatedPanel, World
 from maci.lab.methods import build
-from maci.lab.methods.method import Bench
+from maci.lab.methods.method import Bench, MethodAnswer
 from maci.render.text import on_screen
 
 
@@ -45,6 +49,23 @@ def test_yielding_is_counted_over_turns_that_meet_another_answer() -> None:
     assert found["yields_wrong"].value == 1.0
     assert found["skill"].value == pytest.approx(2 / 6)
     assert found["follows_right"].n == 0
+
+
+def test_an_agent_that_another_agrees_with_is_not_counted_among_those_that_stand_alone() -> None:
+    debates = [
+        # in each: c stands alone and gives up, then a, which b agrees with, stands against d and gives up in one debate of four
+        recorded("a", {"x": "a", "y": "a", "z": "b"}, ("z", "a"), ("z", "b"), ("x", "b" if n == 0 else "a"))
+        for n in range(4)
+    ]
+    found = known.from_recorded(debates, debates)
+    assert found["yields_wrong"].value == 1.0
+    assert found["backed"].value == pytest.approx(0.25)
+    assert found["yields_right"].n == 0  # nobody stood alone with a right answer
+
+
+def test_pairs_say_nothing_of_agents_with_company() -> None:
+    debates = [recorded("a", {"x": "a", "y": "b"}, ("x", "b")) for _ in range(3)]
+    assert known.from_recorded(debates, debates)["backed"].n == 0
 
 
 def test_a_habit_that_no_record_tells_is_assumed_and_says_so() -> None:
@@ -106,11 +127,88 @@ def test_debate_pays_for_agents_that_follow_good_evidence_and_not_for_those_that
     assert _accuracy("maci", **yielders) < _accuracy("maci", **followers) - 0.1
 
 
+def _switched(world: World, cases: int = 400) -> float:
+    """How often the first two of three agents, right and of one mind, move to what the third says."""
+    moved = []
+    for number in range(cases):
+        planted = Planted(world=world, number=number)
+        leads = {"A": planted.truth, "B": planted.truth, "C": planted.lure}
+        for seat, name in enumerate("AB"):
+            request = TurnRequest(
+                round=1, seat=name, question=Question("", "", "closed", planted.labels),
+                anchor=Anchor((), 0.5, None, None), evidence=(), belief={planted.truth: 0.8, planted.lure: 0.2},
+                others={other: Opponent(((lead, 0.8),)) for other, lead in leads.items() if other != name},
+            )  # fmt: skip
+            belief = asyncio.run(SimulatedAgent.at(planted, seat).turn(request)).belief
+            moved.append(max(belief, key=lambda y: belief[y]) != planted.truth)
+    return float(np.mean(moved))
+
+
+def test_agents_with_company_yield_less_readily() -> None:
+    assert _switched(World.of(known.assumed(), yields_right=0.6, backed=1.0)) == pytest.approx(0.6, abs=0.06)
+    assert _switched(World.of(known.assumed(), yields_right=0.6, backed=0.25)) == pytest.approx(0.15, abs=0.05)
+
+
+def test_evidence_counts_as_new_only_if_it_exists_and_is_about_the_outcome() -> None:
+    planted = Planted(world=World.of(known.assumed(), follows_right=1.0, yields_right=0.0), number=1)
+    about, other = Span("e2.1", "", "planted", 0, planted.lure), Span("e2.2", "", "planted", 0, planted.truth)
+
+    def moved(cited: str) -> bool:
+        said = Argument(claim="", citations=(Citation(cited),), outcome=planted.lure)
+        request = TurnRequest(
+            round=1, seat="A", question=Question("", "", "closed", planted.labels),
+            anchor=Anchor((Admitted("0C1", "C", 0, said),), 0.5, None, None), evidence=(about, other),
+            belief={planted.truth: 0.8, planted.lure: 0.2}, others={"C": Opponent(((planted.lure, 0.8),))},
+        )  # fmt: skip
+        belief = asyncio.run(SimulatedAgent.at(planted, 0).turn(request)).belief
+        return max(belief, key=lambda y: belief[y]) == planted.lure
+
+    assert moved("e2.1")
+    assert not moved("e2.2")  # it is about the truth
+    assert not moved("made-up")
+
+
+def test_without_agents_that_move_a_debate_gives_what_the_average_gives() -> None:
+    found = {each.what: each for each in causes(known.assumed(), cases=6, every=97, seed=0)}
+    still = found["neither: nobody moves"]
+    assert (still.lost, still.mended, still.before) == (0, 0, still.after)
+    assert found["as on the map"].after != found["as on the map"].before
+    assert len(found) == len(CHANGES)
+
+
+def test_a_vote_can_get_worse_while_its_agents_get_better() -> None:
+    debates = [
+        recorded("a", {"x": "a", "y": "a", "z": "b"}, ("x", "b"), ("y", "b")),  # 2 right of 3, then none
+        recorded("a", {"x": "a", "y": "b", "z": "c"}, ("y", "a"), ("z", "a")),  # 1 right, a third of the vote; then all
+        recorded("a", {"x": "a", "y": "a"}, ("x", "b")),  # two agents have no majority
+    ]
+    found = known.convergence(debates)
+    assert found["agents, openings"].n == 2
+    assert found["vote, openings"].value == pytest.approx((1 + 1 / 3) / 2)
+    assert found["vote, end"].value == 0.5
+    assert found["agents, end less openings"].value == pytest.approx(0.0)
+
+
 def test_a_cell_holds_every_method_on_the_same_cases_and_the_vote_has_the_tokens_of_maci() -> None:
     result = run_cell(next(cells()), known.assumed(), 4, 0)
     assert {len(marks) for marks in result.right.values()} == {4}
     assert set(result.right) == {use for use, _ in METHODS} | {VOTE}
     assert result.tokens[VOTE] == pytest.approx(result.tokens["maci"], rel=0.1)
+
+
+def test_methods_are_not_handed_the_true_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    handed = []
+
+    class Asked:
+        async def answer(self, case: Case, bench: Bench, seed: int) -> MethodAnswer:
+            handed.append(case.gold)
+            return MethodAnswer(belief=None, reason="")
+
+    monkeypatch.setattr("maci.lab.map.build", lambda use, options: Asked())
+    monkeypatch.setattr("maci.lab.map._tokens", lambda answers: 1.0)
+    run_cell(next(cells()), known.assumed(), 2, 0)
+    assert handed
+    assert set(handed) == {None}
 
 
 def test_a_sweep_goes_on_with_the_cells_that_are_missing_and_leaves_out_a_torn_line(tmp_path: Path) -> None:
@@ -155,7 +253,7 @@ def test_what_agents_of_known_habits_do_is_predicted_and_what_others_do_is_not()
     ]
     zero = Estimate(0.0, 0.0, 0.0, 10, "x")
     some = Estimate(0.4, 0.3, 0.5, 10, "x")
-    never = {"yields_right": zero, "yields_wrong": zero}
+    never = {"yields_right": zero, "yields_wrong": zero, "backed": zero}
     assert all(each.holds for each in predict(stubborn, never) if each.recorded.defined)
     assert next(p for p in predict(half, {**never, "yields_right": some}) if p.what == "spoilt").holds
     assert not next(p for p in predict(half, never) if p.what == "spoilt").holds
@@ -166,3 +264,18 @@ def test_the_report_says_where_nothing_is_decided(tmp_path: Path) -> None:
     report = build_map(found, known.assumed(), {}, about="a test")
     assert "undecided" in on_screen(report, plain=True)
     json.dumps([line.name for section in report.sections for table in section.tables for line in table.lines])
+
+
+def test_the_report_sets_maci_beside_the_plain_average_and_shows_what_both_cost() -> None:
+    cell = _cell("1100", "1110", "1111")
+    cell = replace(cell, tokens=dict.fromkeys(cell.right, 100.0) | {"maci": 700.0})
+    said = on_screen(build_map([cell], known.assumed(), {}, about="a test"), plain=True)
+    assert "less the plain average of the openings, which costs 14% of the tokens" in " ".join(said.split())
+    assert "Every method, and what it costs" in said
+
+
+def test_charts_are_drawn_with_intervals(tmp_path: Path) -> None:
+    found = sweep(tmp_path / "c.jsonl", known.assumed(), cases=2, seed=0, every=97, told=lambda *_: None)
+    drawn = drawings(found)
+    assert {"map-susceptibility.svg", "map-evidence.svg", "earned-susceptibility.svg"} <= set(drawn)
+    assert all("whisker" in text for text in drawn.values())

@@ -8,9 +8,12 @@
 Here is the sweep: every method on every cell of the map.
 
 A cell is a world: one level of each axis (:data:`AXES`), all else as estimated. The same planted cases are put to every method, so that
-differences are paired. The vote has as many samples as the tokens buy that MACI spent in the cell.
+differences are paired. One vote has as many samples as the tokens buy that MACI spent in the cell; every other method spends what it
+spends, and the report shows how much.
 
-Cells are kept one a line, as soon as they are done; a sweep that was interrupted goes on with those that have no line.
+Cells are kept one a line, as soon as they are done; a sweep that was interrupted continues with those that have no line.
+
+:func:`causes` asks why a debate loses or gains: the same cases again, with one habit of the agents switched off or changed at a time.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
 from multiprocessing import get_context
@@ -68,7 +71,7 @@ AXES = (
         settings=lambda level, _: {"sound": level},
     ),
     Axis(
-        name="judges", about="gap between scores for truth and error, in standard deviations of one score",
+        name="judges", about="scores for truth less error, in standard deviations",
         levels=(0.0, 0.7, 2.0), settings=_judges,
     ),
     Axis(
@@ -86,10 +89,11 @@ AXES = (
 )  # fmt: skip
 
 VOTE = "majority_vote"
+AVERAGE = "average"
 METHODS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("maci", {}),
     ("single", {}),
-    ("average", {}),
+    (AVERAGE, {}),
     ("self_consistency", {"n": 5}),
     ("mad", {}),
     ("du_debate", {}),
@@ -114,7 +118,7 @@ class CellResult:
     cases: int
     seed: int
     right: Mapping[str, str]
-    """Method → for each case 1 where its answer was right, 0 where not, - where it had none; a tie is right by its share of tries."""
+    """Method → for each case 1 where its answer was right, 0 where not, - where it had none; of a tie the first outcome counts."""
     brier: Mapping[str, float]
     tokens: Mapping[str, float]
     rounds: Mapping[str, float]
@@ -143,10 +147,7 @@ def world(levels: Mapping[str, float], habits: Habits) -> World:
 
 def run_cell(levels: Mapping[str, float], habits: Habits, cases: int, seed: int) -> CellResult:
     """All methods on the planted cases of one cell."""
-    place = world(levels, habits)
-    own = hash_of({**levels, "seed": seed})  # cells share no case, or their differences would not be independent
-    planted = [Planted(world=place, number=number, seed=own) for number in range(cases)]
-    bench = Bench(panel=SimulatedPanel.of(planted), config=Config())
+    planted, bench = _planted(world(levels, habits), levels, cases, seed)
     found: dict[str, list[MethodAnswer]] = {}
     votes = 0
     for use, options in (*METHODS, (VOTE, {})):
@@ -167,6 +168,13 @@ def run_cell(levels: Mapping[str, float], habits: Habits, cases: int, seed: int)
     )
 
 
+def _planted(place: World, levels: Mapping[str, float], cases: int, seed: int) -> tuple[list[Planted], Bench]:
+    """The cases of a cell, and who answers them."""
+    own = hash_of({**levels, "seed": seed})  # cells share no case, or their differences would not be independent
+    planted = [Planted(world=place, number=number, seed=own) for number in range(cases)]
+    return planted, Bench(panel=SimulatedPanel.of(planted), config=Config())
+
+
 def hash_of(values: Mapping[str, float]) -> str:
     """A short name of these values."""
     said = json.dumps({name: round(value, 9) for name, value in values.items()}, sort_keys=True)
@@ -174,7 +182,8 @@ def hash_of(values: Mapping[str, float]) -> str:
 
 
 async def _answers(method: Method, planted: Sequence[Planted], bench: Bench, seed: int) -> list[MethodAnswer]:
-    return [await method.answer(each.case, bench, seed) for each in planted]
+    """To the cases without their true outcome, as in a study."""
+    return [await method.answer(replace(each.case, gold=None), bench, seed) for each in planted]
 
 
 def _tokens(answers: Sequence[MethodAnswer]) -> float:
@@ -190,6 +199,86 @@ def _mark(answer: MethodAnswer, planted: Planted) -> str:
 def _brier(answer: MethodAnswer, planted: Planted) -> float:
     belief = answer.belief or dict.fromkeys(planted.labels, 1 / len(planted.labels))
     return sum((p - (outcome == planted.truth)) ** 2 for outcome, p in belief.items())
+
+
+# --- causes ---------------------------------------------------------------------------------------------------------------------
+
+YIELDING, FOLLOWING = ("yields_right", "yields_wrong"), ("follows_right", "follows_wrong")
+CHANGES: tuple[tuple[str, Mapping[str, float]], ...] = (
+    ("as on the map", {}),
+    ("nobody yields without new evidence", dict.fromkeys(YIELDING, 0.0)),
+    ("nobody follows new evidence", dict.fromkeys(FOLLOWING, 0.0)),
+    ("neither: nobody moves", dict.fromkeys((*YIELDING, *FOLLOWING), 0.0)),
+    ("an agent with company yields like one alone", {"backed": 1.0}),
+    ("new evidence convinces right and wrong alike (.4)", dict.fromkeys(FOLLOWING, 0.4)),
+    ("new evidence convinces as it did the readers", {"follows_right": 0.07, "follows_wrong": 0.62}),
+)
+"""What is changed → habits that are set. The readers' rates are those of docs/map.md."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """The same cases under one change of habits."""
+
+    what: str
+    cells: Sequence[CellResult]
+    """With the marks of two methods alone: maci and the average of the openings."""
+    before: float
+    """Share of agents that are right in their openings."""
+    after: float
+    """Share of agents that are right at the end of the debate."""
+
+    def _share(self, average: str) -> float:
+        pairs = [(a, m) for cell in self.cells for a, m in zip(cell.right[AVERAGE], cell.right["maci"], strict=True)]
+        of = [m != average for a, m in pairs if a == average]
+        return sum(of) / len(of) if of else float("nan")
+
+    @property
+    def lost(self) -> float:
+        """Share of cases that the average had right and the debate did not."""
+        return self._share("1")
+
+    @property
+    def mended(self) -> float:
+        """Share of cases that the average had wrong and the debate had right."""
+        return self._share("0")
+
+
+def causes(
+    habits: Habits, *, cases: int, every: int, seed: int, told: Callable[[int, int], None] = lambda done, total: None
+) -> list[Cause]:
+    """What the debate makes of the openings, under each of :data:`CHANGES`, on every so-many-th cell of the map."""
+    wanted, found = list(cells())[::every], []
+    for number, (what, change) in enumerate(CHANGES):
+        results, right = [], []
+        for at, levels in enumerate(wanted):
+            told(number * len(wanted) + at, len(CHANGES) * len(wanted))
+            place = world(levels, habits)
+            result, shares = _before_and_after(replace(place, habits={**place.habits, **change}), levels, cases, seed)
+            results.append(result)
+            right += shares
+        before, after = (sum(side) / len(side) for side in zip(*right, strict=True))
+        found.append(Cause(what=what, cells=results, before=before, after=after))
+    return found
+
+
+def _before_and_after(
+    place: World, levels: Mapping[str, float], cases: int, seed: int
+) -> tuple[CellResult, list[tuple[float, float]]]:
+    """Marks of the average and of the debate, and of each case the share of agents right in their openings and at the end."""
+    planted, bench = _planted(place, levels, cases, seed)
+    found = {use: asyncio.run(_answers(build(use, {}), planted, bench, seed)) for use in (AVERAGE, "maci")}
+    right = []
+    for answer, each in zip(found["maci"], planted, strict=True):
+        ends = (answer.course[0].beliefs, answer.course[-1].beliefs)
+        leads = [[max(p, key=lambda y: p[y]) for p in beliefs.values()] for beliefs in ends]
+        opened, ended = (sum(lead == each.truth for lead in some) / len(some) for some in leads)
+        right.append((opened, ended))
+    marks = {use: "".join(map(_mark, answers, planted)) for use, answers in found.items()}
+    result = CellResult(
+        levels=levels, cases=cases, seed=seed, right=marks, brier={}, tokens={}, rounds={}, votes=0, habits=""
+    )
+    return result, right
 
 
 # --- keeping --------------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ are those on record; only what agents do when they meet another answer is predic
 could be wrong: how many answers are right at the end, how often a right answer was given up, and how often a wrong one.
 
 >>> HABITS["yields_right"].about
-'gives up a right answer to what most others say, without new evidence'
+'alone with a right answer, gives it up to what others say, without new evidence'
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ HABITS: Mapping[str, Habit] = {
     "again": Habit("another sample of the same agent repeats its first", 0.7),
     "sure_right": Habit("probability of its leading outcome when that is right", 0.75),
     "sure_wrong": Habit("probability of its leading outcome when that is wrong", 0.65),
-    "yields_right": Habit("gives up a right answer to what most others say, without new evidence", 0.1),
-    "yields_wrong": Habit("gives up a wrong answer to what most others say, without new evidence", 0.2),
+    "yields_right": Habit("alone with a right answer, gives it up to what others say, without new evidence", 0.1),
+    "yields_wrong": Habit("alone with a wrong answer, gives it up to what others say, without new evidence", 0.2),
+    "backed": Habit("rate of yielding if another agent holds the same answer, as a multiple of that of one alone", 0.3),
     "follows_right": Habit("gives up a right answer when new evidence is shown for another", 0.3),
     "follows_wrong": Habit("gives up a wrong answer when new evidence is shown for another", 0.5),
     "cites": Habit("its citations exist", 0.9),
@@ -120,9 +121,13 @@ class Stand:
     right: bool
     """Its answer before the turn was right."""
     gave_up: bool
-    """It went over to what most others said."""
+    """It went over to what most of those who disagreed said."""
     evidence: bool
     """Evidence that it had not seen was shown for their answer."""
+    others: int
+    """How many other agents had an answer."""
+    backed: bool
+    """One of them had the same."""
 
 
 def from_recorded(debates: Iterable[TaskItem], openings: Iterable[TaskItem]) -> dict[str, Estimate]:
@@ -150,7 +155,9 @@ def _stands(number: int, item: TaskItem) -> Iterator[Stand]:
         others = [answer for name, answer in now.items() if name != model]
         theirs = _most_common([answer for answer in others if answer != now.get(model)])
         if model in now and theirs is not None and turn.answer is not None:
-            yield Stand(number, now[model] == item.case.gold, turn.answer == theirs, False)
+            yield Stand(
+                number, now[model] == item.case.gold, turn.answer == theirs, False, len(others), now[model] in others
+            )
         if turn.answer is not None:
             now[model] = turn.answer
 
@@ -196,8 +203,9 @@ def _together(right: Sequence[Sequence[bool]]) -> Estimate:
 
 
 def _yielding(stands: Sequence[Stand]) -> dict[str, Estimate]:
-    """How often agents gave up: by whether they were right, and by whether they were shown new evidence."""
-    found = {}
+    """How often agents gave up: by whether they were right, were shown new evidence, and stood alone."""
+    pressed = [stand for stand in stands if not stand.evidence]
+    found = {"backed": _backed([stand for stand in pressed if stand.others > 1])}
     for name, evidence, right in (
         ("yields_right", False, True),
         ("yields_wrong", False, False),
@@ -205,8 +213,26 @@ def _yielding(stands: Sequence[Stand]) -> dict[str, Estimate]:
         ("follows_wrong", True, False),
     ):
         some = [stand for stand in stands if (stand.evidence, stand.right) == (evidence, right)]
-        found[name] = _rate(some)
+        found[name] = _rate(some if evidence else [stand for stand in some if not stand.backed])
     return found
+
+
+def _backed(stands: Sequence[Stand]) -> Estimate:
+    """The rate of giving up of agents that another agreed with over that of agents alone, where both could be."""
+    counts: dict[int, np.ndarray] = defaultdict(lambda: np.zeros((2, 2)))
+    for stand in stands:
+        counts[stand.debate][int(stand.backed)] += (stand.gave_up, 1)
+    rows = np.array(list(counts.values())).reshape(-1, 2, 2)
+
+    def ratio(drawn: Any) -> Any:
+        total = rows[drawn].sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            alone, backed = (total[:, side, 0] / total[:, side, 1] for side in (0, 1))
+            return np.where(alone > 0, backed / alone, np.nan)
+
+    if len(rows) < 2:
+        return Estimate(float("nan"), float("nan"), float("nan"), 0, "fewer than two debates of three agents or more")
+    return replace(bootstrap(ratio, len(rows), _rng()), unit="debates")
 
 
 def _rate(stands: Sequence[Stand]) -> Estimate:
@@ -252,7 +278,14 @@ def _met(number: int, story: Story, gold: str) -> Iterator[Stand]:
             others = [_lead(p) for name, p in before.beliefs.items() if name != agent]
             theirs = _most_common([lead for lead in others if lead != own])
             if theirs is not None:
-                yield Stand(number, own == gold, _lead(belief) == theirs, theirs in shown.get(agent, ()))
+                yield Stand(
+                    number,
+                    own == gold,
+                    _lead(belief) == theirs,
+                    theirs in shown.get(agent, ()),
+                    len(others),
+                    own in others,
+                )
 
 
 def _shown(story: Story, last: Round) -> dict[str, set[str]]:
@@ -306,9 +339,9 @@ def _centred(values: Sequence[float]) -> list[float]:
     return (np.asarray(values, float) - np.mean(values)).tolist() if len(values) > 1 else []
 
 
-def _mean(values: Sequence[float]) -> Estimate:
+def _mean(values: Sequence[float] | np.ndarray) -> Estimate:
     if len(values) < 2:
-        return Estimate(float("nan"), float("nan"), float("nan"), len(values), "fewer than two arguments")
+        return Estimate(float("nan"), float("nan"), float("nan"), len(values), "fewer than two values")
     return bootstrap(mean_of(values), len(values), _rng())
 
 
@@ -320,6 +353,47 @@ def _spread(deviations: Sequence[float]) -> Estimate:
     found = bootstrap(mean_of(squares), len(squares), _rng())
     value, low, high = np.sqrt([found.value, max(found.low, 0.0), found.high])
     return replace(found, value=float(value), low=float(low), high=float(high))
+
+
+# --- what a debate does to a vote ------------------------------------------------------------------------------------------------
+
+
+def convergence(items: Iterable[TaskItem]) -> dict[str, Estimate]:
+    """Recorded debates of three agents or more: agents and their vote, before the first turn and after the last, in the same debates.
+
+    A tie is right by its share. Agents that come closer to each other can be right more often while their vote is right less often.
+    """
+    rows = []
+    for item in items:
+        now, gold = _answers(item), str(item.case.gold)
+        if item.recorded is None or len(now) < 3 or not item.recorded.turns:
+            continue
+        before = list(now.values())
+        now |= {model: turn.answer for model, turn in item.recorded.turns if turn.answer is not None}
+        after = list(now.values())
+        rows.append(
+            (*(_right(said, gold) for said in (before, after)), *(_voted(said, gold) for said in (before, after)))
+        )
+    columns = np.array(rows).reshape(-1, 4).T
+    agents, ended, vote, last = columns
+    return {
+        "agents, openings": _mean(agents),
+        "agents, end": _mean(ended),
+        "vote, openings": _mean(vote),
+        "vote, end": _mean(last),
+        "agents, end less openings": _mean(ended - agents),
+        "vote, end less openings": _mean(last - vote),
+    }
+
+
+def _right(said: Sequence[str], gold: str) -> float:
+    return said.count(gold) / len(said)
+
+
+def _voted(said: Sequence[str], gold: str) -> float:
+    most = max(map(said.count, said))
+    leading = {answer for answer in said if said.count(answer) == most}
+    return (gold in leading) / len(leading)
 
 
 # --- predicting ------------------------------------------------------------------------------------------------------------------
@@ -375,7 +449,7 @@ def predict(items: Sequence[TaskItem], habits: Habits, *, seed: int = 0) -> tupl
     recorded = _Tally()
     for item in debates:
         _played(item, recorded, None, None)
-    rates = {name: habits[name].value for name in ("yields_right", "yields_wrong")}
+    rates = {name: habits[name].value for name in ("yields_right", "yields_wrong", "backed")}
     rng = np.random.default_rng(seed)
     drawn: list[_Tally] = []
     for _ in range(DRAWS):
@@ -407,7 +481,8 @@ def _played(item: TaskItem, tally: _Tally, rates: Mapping[str, float] | None, rn
         if model in now and theirs is not None:
             was_right = now[model] == gold
             if rates is not None and rng is not None and said is not None:
-                gave_up = rng.random() < rates["yields_right" if was_right else "yields_wrong"]
+                rate = rates["yields_right" if was_right else "yields_wrong"]
+                gave_up = rng.random() < rate * (rates["backed"] if now[model] in others else 1)
                 said = theirs if gave_up else now[model]
             if said is not None:
                 tally.from_right += was_right

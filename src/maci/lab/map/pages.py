@@ -1,14 +1,14 @@
-"""The map as a report: who wins where at equal tokens, and what each control earns."""
+"""The map as a report: who is ahead where, at what cost, and what each control earns; and its charts as drawings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from maci.calibration.stats.estimate import NORMAL, Estimate, estimate
-from maci.lab.map import AXES, METHODS, VOTE, Axis, CellResult
+from maci.lab.map import AVERAGE, AXES, METHODS, VOTE, Axis, CellResult
 from maci.lab.map.habits import HABITS, SAID, Habits, Prediction
 from maci.render.report import (
     Cell,
@@ -25,11 +25,12 @@ from maci.render.report import (
     show,
     text,
 )
+from maci.render.svg import standalone
 from maci.story.words import plural
 
 RIVALS = (
     VOTE,
-    *(use for use, _ in METHODS if use in ("single", "average", "self_consistency", "mad", "du_debate", "unscheduled")),
+    *(use for use, _ in METHODS if use in ("single", AVERAGE, "self_consistency", "mad", "du_debate", "unscheduled")),
 )
 """What MACI is compared with."""
 CONTROLS: Mapping[str, tuple[str, str]] = {
@@ -89,6 +90,7 @@ def build_map(
         ),
         sections=(
             _winners(results),
+            *([_methods(results)] if results else []),
             *(_along(axis, results) for axis in AXES),
             _controls(results),
             _habits(habits),
@@ -100,20 +102,59 @@ def build_map(
 
 def _verdict(results: Sequence[CellResult]) -> tuple[str, ...]:
     clear = {"ahead": 0, "behind": 0, "undecided": 0}
-    for group in _groups(results, "susceptibility", "evidence").values():
+    for group in grouped(results, "susceptibility", "evidence").values():
         rival, _ = winner(group, RIVALS)
         gap = difference(group, "maci", rival)
         clear["undecided" if not gap.clear else "ahead" if gap.value > 0 else "behind"] += 1
     total = sum(clear.values())
-    whole = difference(results, "maci", VOTE)
     return (
         f"In {clear['ahead']} of {total} regions MACI is ahead of every other method, in {clear['behind']} another is ahead, "
         f"{clear['undecided']} are undecided.",
-        f"Accuracy of MACI less that of a vote of the same tokens, over the whole map: {show(estimate(whole, 'points'))} points.",
+        f"Over the whole map, MACI less a vote of the same tokens: {_points(results, VOTE)} points; less the plain average of "
+        f"the openings, which costs {tokens(results, AVERAGE) / tokens(results, 'maci'):.0%} of the tokens: "
+        f"{_points(results, AVERAGE)} points.",
     )
 
 
-def _groups(results: Sequence[CellResult], *names: str) -> dict[tuple[float, ...], list[CellResult]]:
+def _points(results: Sequence[CellResult], use: str) -> str:
+    return show(estimate(difference(results, "maci", use), "points"))
+
+
+def tokens(results: Sequence[CellResult], use: str) -> float:
+    """What a method spends on a case, judges included; the mean over cells."""
+    return float(np.mean([result.tokens.get(use, float("nan")) for result in results]))
+
+
+def _methods(results: Sequence[CellResult]) -> Section:
+    """Every method over the whole map."""
+    lines = tuple(
+        Line(
+            name=use,
+            cells=(
+                Cell(value=accuracy(results, use), kind="share"),
+                count(round(tokens(results, use))) if results[0].tokens else text(""),
+                text("") if use == "maci" else estimate(difference(results, "maci", use), "points"),
+            ),
+        )
+        for use in sorted((VOTE, *(use for use, _ in METHODS)), key=lambda use: -accuracy(results, use))
+    )
+    table = ReportTable(
+        key="methods",
+        title="Every method",
+        first="Method",
+        columns=columns("accuracy", "tokens a case", "maci less it, points"),
+        lines=lines,
+    )
+    return Section(
+        key="methods",
+        title="Every method, and what it costs",
+        notes=(f"{VOTE} has as many samples as MACI's tokens buy; the other methods spend what they spend.",),
+        tables=(table,),
+    )
+
+
+def grouped(results: Sequence[CellResult], *names: str) -> dict[tuple[float, ...], list[CellResult]]:
+    """Levels of these axes → the cells that have them."""
     found: dict[tuple[float, ...], list[CellResult]] = {}
     for result in results:
         found.setdefault(tuple(result.levels[name] for name in names), []).append(result)
@@ -123,7 +164,7 @@ def _groups(results: Sequence[CellResult], *names: str) -> dict[tuple[float, ...
 def _winners(results: Sequence[CellResult]) -> Section:
     """A line for each level of susceptibility and evidence: who is ahead of whom."""
     lines = []
-    for (susceptibility, evidence), group in _groups(results, "susceptibility", "evidence").items():
+    for (susceptibility, evidence), group in grouped(results, "susceptibility", "evidence").items():
         rival, _ = winner(group, RIVALS)
         gap = difference(group, "maci", rival)
         word, kind = ("undecided", "soft") if not gap.clear else ("maci", "good") if gap.value > 0 else (rival, "bad")
@@ -134,10 +175,7 @@ def _winners(results: Sequence[CellResult]) -> Section:
                     Cell(value=word, kind=kind),  # type: ignore[arg-type]
                     text(rival),
                     estimate(gap, "points"),
-                    *(
-                        Cell(value=accuracy(group, use), kind="share")
-                        for use in ("maci", VOTE, "average", "unscheduled")
-                    ),
+                    *(Cell(value=accuracy(group, use), kind="share") for use in ("maci", VOTE, AVERAGE, "unscheduled")),
                 ),
             )
         )
@@ -155,28 +193,35 @@ def _winners(results: Sequence[CellResult]) -> Section:
 
 def _along(axis: Axis, results: Sequence[CellResult]) -> Section:
     """One axis: MACI less each rival, and what each control earns, level by level."""
-    groups = {level: group for (level,), group in _groups(results, axis.name).items()}
-    rivals = {"vote, equal tokens": VOTE, "average": "average", "unscheduled": "unscheduled"}
-    chart = Chart(
-        title=f"MACI less other methods: {axis.about}",
-        x=axis.about,
-        y="points of accuracy",
-        key=f"map-{axis.name}",
-        series=tuple(_series(name, groups, partial(_against, use)) for name, use in rivals.items()),
-    )
-    earned = Chart(
-        title=f"What each part earns: {axis.about}",
-        x=axis.about,
-        y="points of accuracy",
-        key=f"earned-{axis.name}",
-        series=tuple(_series(name, groups, partial(_against, use)) for name, (use, _) in CONTROLS.items()),
-    )
     return Section(
         key=axis.name,
         title=axis.name.capitalize(),
         notes=(f"{axis.about[0].upper()}{axis.about[1:]}.",),
-        charts=(chart, earned),
+        charts=(_rivals_along(axis, results), _controls_along(axis, results)),
     )
+
+
+def _rivals_along(axis: Axis, results: Sequence[CellResult]) -> Chart:
+    rivals = {"vote, equal tokens": VOTE, "average": AVERAGE, "unscheduled": "unscheduled"}
+    return _chart(axis, results, f"MACI less other methods: {axis.name}", f"map-{axis.name}", rivals)
+
+
+def _controls_along(axis: Axis, results: Sequence[CellResult], parts: Iterable[str] = CONTROLS) -> Chart:
+    without = {name: CONTROLS[name][0] for name in parts}
+    return _chart(axis, results, f"What each part earns: {axis.name}", f"earned-{axis.name}", without)
+
+
+def _chart(axis: Axis, results: Sequence[CellResult], title: str, key: str, against: Mapping[str, str]) -> Chart:
+    groups = {level: group for (level,), group in grouped(results, axis.name).items()}
+    series = tuple(_series(name, groups, partial(_against, use)) for name, use in against.items())
+    return Chart(title=title, x=axis.about, y="points of accuracy", key=key, series=series)
+
+
+def drawings(results: Sequence[CellResult]) -> dict[str, str]:
+    """File name → drawing: MACI against other methods along every axis, and what its main parts earn along the first."""
+    parts = ("dispersion gate", "evidence gate", "judges", "schedule")  # of more than six lines no intervals are drawn
+    charts = [*(_rivals_along(axis, results) for axis in AXES), _controls_along(AXES[0], results, parts)]
+    return {f"{chart.key}.svg": standalone(chart) for chart in charts}
 
 
 def _series(
@@ -199,7 +244,7 @@ def _controls(results: Sequence[CellResult]) -> Section:
     """What each part of the controller earns at each level of each axis."""
     lines = []
     for axis in AXES:
-        for (level,), group in _groups(results, axis.name).items():
+        for (level,), group in grouped(results, axis.name).items():
             cells = tuple(estimate(difference(group, "maci", use), "points") for use, _ in CONTROLS.values())
             lines.append(Line(name=f"{axis.name} {level:g}", cells=(count(sum(r.cases for r in group)), *cells)))
     heads = (Column(key="cases", title="cases"), *columns(*CONTROLS))

@@ -10,8 +10,10 @@ wrong openings agree as often as ``lure`` says, else any other wrong outcome.
 map's evidence quality), else about a wrong outcome. Pieces about the truth fit the case better, by as much as was estimated.
 
 *Later turns.* An agent that stands against others gives up with the probability that was estimated for its kind: right or wrong
-before, new evidence shown or not. Probabilities without new evidence are multiplied by 1 + ``dial`` (1 − 2 CL): contentious agents
-yield less. The factor is assumed, for no record has debates at several levels, and the map is drawn with and without it.
+before, new evidence shown or not. New evidence for an outcome is a piece about it that exists and that the agent had not met.
+Probabilities without new evidence are those of an agent that stands alone; they are multiplied by ``backed`` if another agent holds
+the same answer, and by 1 + ``dial`` (1 − 2 CL): contentious agents yield less. The latter factor is assumed, for no record has debates
+at several levels, and the map is drawn with and without it.
 
 *Judges.* A score is the mean of its side (truth or error), noise of the argument that all judges share, and noise of the judge's own.
 """
@@ -231,19 +233,23 @@ class SimulatedAgent(Agent):
         if other in self._new_evidence(request):
             p = habits[f"follows_{side}"]
         else:
-            p = habits[f"yields_{side}"] * (1 + self.planted.world.dial * (1 - 2 * request.anchor.cl))
+            backed = habits["backed"] if len(theirs) < len(request.leading) else 1.0
+            p = habits[f"yields_{side}"] * backed * (1 + self.planted.world.dial * (1 - 2 * request.anchor.cl))
         return other if self._rng(request, "lead").random() < p else own
 
     def _new_evidence(self, request: TurnRequest) -> set[str]:
-        """Outcomes for which the others showed a piece in the last round that this agent had not met."""
-        record = request.anchor.record
+        """Outcomes for which the others showed a piece about them in the last round that this agent had not met."""
+        record, about = request.anchor.record, {span.id: span.label for span in request.evidence}
         known = {span.id for span in self._own}
         known |= {c.span for entry in record if entry.round < request.round - 1 for c in entry.argument.citations}
         fresh = (entry for entry in record if entry.round == request.round - 1 and entry.seat != request.seat)
         return {
             entry.argument.outcome
             for entry in fresh
-            if entry.argument.outcome and any(c.span not in known for c in entry.argument.citations)
+            if entry.argument.outcome
+            and any(
+                c.span not in known and about.get(c.span) == entry.argument.outcome for c in entry.argument.citations
+            )
         }
 
     def _argued(self, request: TurnRequest, lead: str) -> Argument:
