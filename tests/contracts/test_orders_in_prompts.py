@@ -29,6 +29,7 @@ from maci.agents.judges.llm import LlmJudge
 from maci.agents.prompt import messages
 from maci.agents.weigher import Weigher
 from maci.agents.writer import Writer
+from maci.cases.labels import NameQuestion
 from maci.errors import MaciError
 from maci.evidence.orders import marked
 from maci.evidence.span import ACQUIRED, Citation, Span
@@ -142,7 +143,8 @@ def interpreter(order: str) -> Iterator[tuple[Message, ...]]:
 
 def comparer(order: str) -> Iterator[tuple[Message, ...]]:
     model = fake()
-    yield asked(model, Comparer("c", model).prepare("Which is it?", f"Gout. {order}", f"{order} Measles").within)
+    names = NameQuestion(f"Gout. {order}", (f"{order} Measles", "Mumps"))
+    yield asked(model, Comparer("c", model).prepare("Which is it?", names).within)
 
 
 def writer(order: str) -> Iterator[tuple[Message, ...]]:
