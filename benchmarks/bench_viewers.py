@@ -2,6 +2,9 @@
 
     python benchmarks/bench_viewers.py                 # 200 viewers, about 20 events a second, 20 seconds, on this machine only
     python benchmarks/bench_viewers.py --debates 100000      # how long the pages of a list of so many stored debates take
+    python benchmarks/bench_viewers.py --weight              # what the first load of a debate's page sends, and its elements
+
+``--src DIR``: measure the package of another tree, such as an older commit that was unpacked there.
 
 A real debate of five agents and three judges that a clock holds back runs behind the real server, a process of its own; the viewers are
 another process with a connection each. The server's CPU time and memory are read from /proc. It ends by itself.
@@ -13,6 +16,7 @@ import argparse
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -178,6 +182,27 @@ async def watch(viewers: int, rate: float, seconds: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def weight() -> dict[str, Any]:
+    """The page of a finished debate of the readers, and its report: bytes, compressed bytes, and elements."""
+    from stage import serving, slow_panel, weigh
+
+    found = dict[str, Any]()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for case in ("dengue", "hepatitis"):
+            out = str(folder / "runs" / case)
+            call = [sys.executable, "-m", "maci", "debate", case, "--panel", "readers", "--out", out, "--quiet"]
+            subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
+        with serving(folder / "runs", slow_panel(folder, "http://127.0.0.1:9")) as stage:
+            for case in ("dengue", "hepatitis"):
+                for kind, path in (("page", f"/debates/{case}"), ("report", f"/debates/{case}/report.html")):
+                    one = weigh(stage.url, path)
+                    found[f"{case}_{kind}_kb"] = round(one.bytes / 1000, 1)
+                    found[f"{case}_{kind}_compressed_kb"] = round(one.compressed / 1000, 1)
+                    found[f"{case}_{kind}_elements"] = one.nodes
+    return found
+
+
 PAGES = {
     "first": "/",
     "middle": "/?page={middle}",
@@ -248,19 +273,28 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=20.0, help="calls a second that the debate is let; events follow")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--debates", type=int, default=0, help="measure the list of so many stored debates instead")
+    parser.add_argument("--weight", action="store_true", help="measure what the page of a debate weighs instead")
+    parser.add_argument("--src", type=Path, help="the folder `src` of another tree")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.src is not None:  # servers and debates are processes of their own
+        os.environ["PYTHONPATH"] = os.pathsep.join((str(asked.src.resolve()), os.environ.get("PYTHONPATH", "")))
     if asked.serve:
         serve(asked.rate, asked.seconds)
         return
-    found = history(asked.debates) if asked.debates else asyncio.run(watch(asked.viewers, asked.rate, asked.seconds))
+    if asked.weight:
+        found = weight()
+    else:
+        found = (
+            history(asked.debates) if asked.debates else asyncio.run(watch(asked.viewers, asked.rate, asked.seconds))
+        )
     if asked.json:
         print(json.dumps(found))
     else:
         for name, value in found.items():
             print(f"{name:<36} {value}")
-    if not asked.debates and found["viewers_with_every_event_in_order"] != asked.viewers:
+    if not asked.debates and not asked.weight and found["viewers_with_every_event_in_order"] != asked.viewers:
         sys.exit("some viewers missed events")
 
 

@@ -23,13 +23,14 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )  # fake models are a process
 NAMES = (
     "web-home", "web-new", "web-live", "web-finished", "web-compare", "web-live-phone", "web-live-dark", "web-scale",
-    "web-no-answer", "web-question", "web-study", "web-sign-in", "web-agreed", "web-split", "web-asked", "web-withheld-phone",
-    "web-thread", "web-gate", "web-panels",
+    "web-no-answer", "web-question", "web-study", "web-sign-in", "web-agreed", "web-split", "web-asked", "web-wrong",
+    "web-withheld-phone", "web-thread", "web-gate", "web-panels",
 )  # fmt: skip
 _STORIES: dict[str, tuple[str, str]] = {
     "web-agreed": ("/debates/outage", ""),
     "web-split": ("/debates/bridge", ""),
     "web-asked": ("/debates/engine", ""),
+    "web-wrong": ("/debates/recall", ""),
     "web-withheld-phone": ("/debates/painting", ""),
     "web-thread": ("/debates/bridge", "document.querySelector('#round-1').scrollIntoView()"),
     "web-gate": ("/debates/bridge/replay?tau_crit=0.62", ""),
@@ -53,10 +54,10 @@ def tab(browser: Any, *, phone: bool = False, dark: bool = False, height: int = 
 
 def make(browser: Any, images: Path, wanted: set[str]) -> None:
     """Make those that are wanted; all need the same debates."""
-    from stage import fake_models, serving, slow_panel
+    from stage import fake_models, serving
 
     with tempfile.TemporaryDirectory() as name, fake_models(0.9) as models:
-        folder, panels = Path(name), slow_panel(Path(name), models)
+        folder, panels = Path(name), _panels_file(Path(name), models)
         studies = folder / "studies"
         if "web-study" in wanted:
             _study(studies / "complaints")
@@ -82,13 +83,27 @@ def make(browser: Any, images: Path, wanted: set[str]) -> None:
                 page.screenshot(path=images / "web-sign-in.png", clip={"x": 0, "y": 0, "width": 1280, "height": 480})
 
 
+def _panels_file(folder: Path, models: str) -> Path:
+    """A panel of two debaters and a judge, whose debates have at most six rounds."""
+    from stage import slow_panel
+
+    path = slow_panel(folder, models)
+    panels = json.loads(path.read_text(encoding="utf-8"))
+    pair = panels["panels"].pop("slow")
+    pair["about"] = "two debaters and a judge, three families"
+    pair["set"] |= {"stop.min_rounds": 6, "stop.max_rounds": 6, "budget.tokens": 60_000}
+    panels["panels"]["council"] = pair
+    path.write_text(json.dumps(panels), encoding="utf-8")
+    return path
+
+
 def _panels(browser: Any, folder: Path, models: str, images: Path) -> None:
     """A panel that is ready, and one that lacks a key."""
-    from stage import serving, slow_panel
+    from stage import serving
 
     own = folder / "panels"
     own.mkdir()
-    path = slow_panel(own, models)
+    path = _panels_file(own, models)
     panels = json.loads(path.read_text(encoding="utf-8"))
     panels["panels"]["review"] = {
         "about": "three providers, for decisions that matter",
@@ -105,7 +120,7 @@ def _panels(browser: Any, folder: Path, models: str, images: Path) -> None:
 
 
 def _stories(browser: Any, runs: Path, panels: Path, images: Path, wanted: set[str]) -> None:
-    """Debates from several fields that end agreed, split and withheld, and one that asks on the way."""
+    """Debates from several fields that end agreed, split, withheld and wrong, and one that asks on the way."""
     import stories
     from stage import serving
 
@@ -159,11 +174,13 @@ def _debates(browser: Any, stage: Any, images: Path, wanted: set[str]) -> None:
         page.goto(f"{stage.url}/new")
         take(page, "web-new")
         done = [_finished(page, stage, case) for case in ("dengue", "hepatitis")]
+        page.set_viewport_size({"width": 1280, "height": 1180})  # down to the arguments
         live = _bridge(page, stage)
-        page.wait_for_selector("#p-round-3 details.round")
+        page.wait_for_selector("#p-round-3 .argument")
         take(page, "web-live")
+        page.set_viewport_size({"width": 1280, "height": 900})
         for name, phone in (("web-live-phone", True), ("web-live-dark", False)):
-            with tab(browser, phone=phone, dark=True) as other:
+            with tab(browser, phone=phone, dark=True, height=1050) as other:
                 other.goto(live)
                 other.wait_for_selector("#p-round-3 details.round")
                 take(other, name)
@@ -193,7 +210,7 @@ def _bridge(page: Any, stage: Any) -> str:
         "#evidence",
         "Two bolts are cracked, which is unsafe.\n\nThe bridge is safe for cars.\n\nThe south pier moved by 2 mm.",
     )
-    page.select_option("#panel", "slow")
+    page.select_option("#panel", "council")
     page.click("#start")
     page.wait_for_url("**/debates/*")
     return str(page.url)

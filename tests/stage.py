@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -90,6 +91,28 @@ def serving(runs: Path, panels: Path, *more: str, port: int = 0, studies: Path |
             yield Stage(json.loads(ran.stdout.readline())["url"].rstrip("/"), runs, ran)
         finally:
             ran.terminate()
+
+
+@dataclass(frozen=True)
+class Weight:
+    """What the first load of a page sends, and what a browser makes of its markup."""
+
+    bytes: int
+    compressed: int
+    nodes: int
+    """Elements in the markup."""
+
+
+def weigh(url: str, path: str) -> Weight:
+    """A page with its style sheet and scripts, as a browser fetches them."""
+    from gzip import compress
+    from urllib.request import urlopen
+
+    page = urlopen(f"{url}{path}").read()
+    links = dict.fromkeys(re.findall(r'(?:href|src)="(/static/[^"]+)"', page.decode()))
+    parts = [page, *(urlopen(f"{url}{link}").read() for link in links)]
+    nodes = len(re.findall(rb"<[a-zA-Z]", page))
+    return Weight(sum(map(len, parts)), sum(len(compress(part)) for part in parts), nodes)
 
 
 @contextmanager

@@ -16,7 +16,11 @@ import pytest
 from playwright.sync_api import expect
 
 import stories
-from stage import Stage, check, serving, start, stop
+from maci.story import Story
+from maci.web.guard import Visit
+from maci.web.pages.debate import debate_page
+from maci.web.pages.parts import panels
+from stage import Stage, check, serving, start, stop, weigh
 
 pytestmark = pytest.mark.system
 
@@ -58,6 +62,7 @@ def test_the_first_screen_tells_the_story(page: Any, shelf: Stage, name: str) ->
         assert box["y"] < 900  # seen without scrolling
     tone = {"bridge": "warn", "painting": "warn", "recall": "bad"}.get(name, "good")  # all agree on a wrong answer
     assert page.locator(f".look.tone-{tone}").count() == 1
+    assert page.locator(f"#p-state .tag.{tone}").count() == 1  # the tag beside the tabs says nothing else
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -365,3 +370,107 @@ def test_a_live_debate_shows_the_moment_of_admission_the_time_passed_and_an_esti
     page.wait_for_selector("#p-round-1 .argument.judged", state="attached")  # seen at the moment of its judgement
     expect(page.locator("#p-now")).to_contain_text(re.compile(r"\d:\d\d, at most about \d+:\d\d more"))
     stop(page)
+
+
+class Live:
+    """A page of the bridge that is under way, and the messages that reach it, one after another."""
+
+    def __init__(self, page: Any, url: str) -> None:
+        self._messages: list[str] = []
+        with ThreadPoolExecutor(1) as elsewhere:  # the browser's event loop runs in this thread
+            self._events = elsewhere.submit(stories.events_of, "bridge").result()
+        self._page, self._url = page, f"{url}/debates/live"
+        page.route(re.compile("/debates/live/events"), self._stream)
+
+    def _story(self, kind: str, round: int) -> tuple[Story, int]:
+        upto = next(i for i, e in enumerate(self._events) if e.type == kind and getattr(e, "round", 0) == round) + 1
+        return Story.of(self._events[:upto]), upto
+
+    def open(self, kind: str, round: int) -> None:
+        """Load the page as it is after this event."""
+        story, upto = self._story(kind, round)
+        html = debate_page("live", story, list(self._events[:upto]), "running", Visit("session"))
+        self._page.route(self._url, lambda route: route.fulfill(body=html, content_type="text/html; charset=utf-8"))
+        self._page.goto(self._url)
+
+    def send(self, kind: str, round: int) -> None:
+        """All parts as they are after this event, in one message."""
+        story, _ = self._story(kind, round)
+        parts = panels(story, "running")
+        self._messages.append(
+            json.dumps({name: parts[name] for name in parts if name not in ("p-state", "p-question")})
+        )
+
+    def _stream(self, route: Any) -> None:
+        sent = "".join(f"event: panels\ndata: {message}\n\n" for message in self._messages)
+        self._messages.clear()
+        route.fulfill(body=f"retry: 50\n\n{sent}", content_type="text/event-stream")
+
+
+def test_a_judged_round_stays_open_until_the_first_turn_of_the_next(page: Any, shelf: Stage) -> None:
+    live = Live(page, shelf.url)
+    live.open("turn", 1)
+    opened = page.locator("#rounds details.round[open]")
+    expect(opened).to_have_attribute("id", "round-1")
+    live.send("dialled", 2)  # round 1 is judged and round 2 has begun, but nobody has spoken
+    expect(page.locator("#round-1 .argument.judged").first).to_be_visible()
+    expect(page.locator("#p-now")).to_contain_text("Round 2")
+    expect(opened).to_have_count(1)
+    expect(opened).to_have_attribute("id", "round-1")
+    live.send("turn", 2)
+    expect(opened).to_have_attribute("id", "round-2")
+    expect(opened).to_have_count(1)
+
+
+def test_of_several_rounds_that_arrive_at_once_the_last_is_opened(page: Any, shelf: Stage) -> None:
+    live = Live(page, shelf.url)
+    live.open("turn", 1)
+    live.send("turn", 4)
+    expect(page.locator("#rounds details.round")).to_have_count(5)
+    opened = page.locator("#rounds details.round[open]")
+    expect(opened).to_have_count(1)
+    expect(opened).to_have_attribute("id", "round-4")
+    expect(page.locator("#newest")).to_be_hidden()
+
+
+def test_who_reads_an_earlier_round_keeps_it_when_several_arrive_at_once(page: Any, shelf: Stage) -> None:
+    live = Live(page, shelf.url)
+    live.open("turn", 1)
+    page.locator(".stepper input").fill("0")
+    live.send("turn", 4)
+    expect(page.locator("#newest")).to_have_text("Round 4 is under way →")
+    expect(page.locator("#rounds details.round[open]")).to_have_attribute("id", "round-0")
+
+
+@pytest.mark.parametrize("dial", ["tau_crit", "tau_q"])
+def test_dragging_the_gate_of_a_live_debate_marks_what_would_flip(page: Any, shelf: Stage, dial: str) -> None:
+    live = Live(page, shelf.url)
+    live.open("gated", 1)
+    shown = "#p-dials .at-round:not([hidden])"
+    grip, plot = page.locator(f"{shown} [data-dial={dial}]"), page.locator(f"{shown} .gate")
+    plot.scroll_into_view_if_needed()
+    line, box = grip.locator(".tau-grip").bounding_box(), plot.bounding_box()
+    across = dial == "tau_q"
+    start = (line["x"] + line["width"] / 2, box["y"] + box["height"] / 2)
+    start = start if across else (box["x"] + box["width"] / 2, line["y"] + line["height"] / 2)
+    end = (start[0] + 0.35 * box["width"], start[1]) if across else (start[0], start[1] - 0.4 * box["height"])
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=6)
+    value = float(grip.get_attribute("aria-valuenow"))
+    story = live._story("gated", 1)[0]
+    graded = {item.id: item.admission for item in story.rounds[1].said if item.admission.crit is not None}
+    reached = {id: (found.q if across else found.crit) for id, found in graded.items()}
+    flips = sorted(id for id, found in graded.items() if found.admitted and reached[id] < value)
+    assert flips  # the drag went far enough to tell
+    marked = page.locator(f"{shown} .dot-arg.flips").evaluate_all("all => all.map(dot => dot.dataset.id)")
+    assert sorted(marked) == flips  # while it is dragged
+    page.mouse.up()
+    expect(page.locator(f"{shown} .flips").last).to_have_text(re.compile("would not: " + ", ".join(flips)))
+    assert page.is_checked(f"#{dial}-on") and float(page.input_value(f"#{dial}-value")) == value
+
+
+@pytest.mark.parametrize("name", stories.NAMES)
+def test_the_first_load_of_a_debate_weighs_at_most_150_kilobytes(shelf: Stage, name: str) -> None:
+    found = weigh(shelf.url, f"/debates/{name}")
+    assert found.compressed <= 150_000, found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,6 +129,15 @@ def test_a_withheld_answer_is_nowhere_given(name: str) -> None:
     assert "best guess" not in view("held").lower()
 
 
+@pytest.mark.parametrize("name", ["page", "html", "markdown"])
+def test_pages_and_reports_say_how_to_see_the_guess_in_words_that_fit_them(name: str) -> None:
+    said = re.sub("<[^>]*>", "", VIEWS[name][0]("held")).replace("&#x27;", "'")
+    assert "To see the readers' guess all the same, start again with the setting answer.force=true." in said
+    first = said.partition("The debate")[0]  # the audit of a report names every setting with its option
+    assert "--force" not in first and "`maci init`" not in first
+    assert "add `--force`" in VIEWS["screen"][0]("held")
+
+
 def test_a_withheld_answer_is_neither_right_nor_exact_and_counts_for_no_stage(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -135,7 +145,7 @@ def test_a_withheld_answer_is_neither_right_nor_exact_and_counts_for_no_stage(
     assert (held.right, given.right) == (None, True)
     assert (held.story.exact, given.story.exact) == (None, True)
     assert (result_of(held.story, Path()).unfit, result_of(given.story, Path()).unfit) == (True, False)
-    assert "finished: answer withheld" in standing("finished", held.story.result)
+    assert "finished: answer withheld" in standing("finished", held.story)
     run = Batch((), Seating(PanelChoice(panel="readers")), Path())
     _summarise([row(done("held")), row(done("given"))], run, Path(), asked=True)
     assert "Answered by single: 0, vote: 0, debate: 1." in capsys.readouterr().out

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import shorten, wrap
 from typing import Literal
@@ -117,8 +118,8 @@ Shown = Literal["brief", "screen", "rounds", "full"]
 """How much of a result is printed: three lines, one screen, or everything; in ``full`` nothing is shortened."""
 _OUTSIDE = ("budget", "error", "triage", "stopped_by_user")
 """Stops that need more than the rule's own words."""
-_RAGGED = 4
-"""Letters that a line leaves empty at its end, on average, because words stay whole."""
+_SCREEN, _AROUND = 14, 2
+"""Rows a result may always take on a terminal; the blank line above it and the row of the next prompt."""
 _MARGIN = 14
 
 
@@ -132,52 +133,125 @@ def print_result(
     shown: Shown = "screen",
     why: bool = True,
     priced: bool = True,
+    hints: Sequence[str] = (),
 ) -> None:
     """Print the result, verdict first; without ``why``, somebody else says what went wrong.
 
-    ``priced``: whether what it cost in dollars is known.
+    ``priced``: whether what it cost in dollars is known; ``hints``: what to do next, below it.
     """
     look, say = outline(story), lines.say
     spent = f"{plural(result.rounds, 'round')}, {cost(result, priced=priced, kept=story.replies)}"
     short = result.stop_reason not in _OUTSIDE and shown != "full"
-    told = f"{(stop_of(result) if short else stopped(story)).rstrip('.')} ({result.stop_reason})."
-    detail = f" {told if why else result.stop_reason}"
-    verdict = list(_verdict(story, look, result))
+    told = (stop_of(result) if short else stopped(story)).rstrip(".") if why else ""
+    stop, rule = f"Stopped after {spent}: {told}", f" ({result.stop_reason})." if told else result.stop_reason
     if shown == "brief":
+        verdict = list(_verdict(story, look, result))
         say(". ".join(text.rstrip(".") for text, _ in verdict), verdict[0][1])
         say(
             f"Warning: {look.grave[0]}" if look.grave else look.course or stopped(story), "yellow" if look.grave else ""
         )
-        say(f"Stopped after {spent}:{detail} Transcript: {transcript}")
+        say(f"{stop}{rule} Transcript: {transcript}")
+        for hint in hints:
+            say(hint, "yellow")
         return
-    say()
-    for text, style in verdict:
-        say(text, style)
-    if result.given is not None:
-        say(lines.stacked(_shares(result.distribution, story.scale), min(30, lines.out.width // 3)))
-    for line, style in besides(result):
-        say(line, style)
-    say(look.course)
-    for line in look.found:
-        say(f"Found out: {line}")
-    _recommended(lines, story, shown)
-    few = 2 if shown == "screen" else None
-    _column(lines, "Why", look.why[:few], 3 if few else 0)
-    for at, line in enumerate(look.against[:few]):
-        _column(lines, "" if at else "Against", [line], 2 if few and len(look.against) > 1 else 3 if few else 0)
-    _column(lines, "Would change", look.changes[: 1 if few else None], 3 if few else 0)
-    for warning in look.grave:
-        say(f"Warning: {warning}", "yellow")
+    said = list(_said(lines, story, look, result, shown))
+    command = shlex.join(("maci", "show", str(transcript.parent)))
+    more = f" ({plural(len(look.notes), 'note')}: `{command}`)" if look.notes and shown == "screen" else ""
+    end = [
+        _Item(stop, gives=2, end=rule),
+        _Item(f"Transcript: {transcript}{more}"),
+        *(_Item(hint, "yellow") for hint in hints),
+    ]
     if shown == "screen":
         for note in (n for n in look.notes if _MISSING.fullmatch(n)):
             if not (once := remarks.once(note)).endswith(", as above"):
-                say(f"Note: {once}", "yellow")
-    else:
+                said.append(_Item(f"Note: {once}", "yellow", gives=2))
+        if lines.folded:
+            room = max(_SCREEN, lines.out.height - lines.rows - _AROUND)
+            fitted = _fitted(lines, [*said, *end], room)
+            said, end = fitted[: -len(end)], fitted[-len(end) :]
+    say()
+    for item in said:
+        item.print(lines)
+    if shown != "screen":
         _everything(lines, story, result, look.notes, remarks, full=shown == "full")
-    say(f"Stopped after {spent}:{detail}")
-    command = shlex.join(("maci", "show", str(transcript.parent)))
-    more = f" ({plural(len(look.notes), 'note')}: `{command}`)" if look.notes and shown == "screen" else ""
-    say(f"Transcript: {transcript}{more}")
+    for item in end:
+        item.print(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """Something to print, and what it gives up where the screen is short."""
+
+    text: str
+    style: str = ""
+    hang: int = 2
+    most: int = 0
+    """Rows it may take; 0: as many as it needs."""
+    end: str = ""
+    """What stays where it is cut."""
+    gives: int = 0
+    """2: it is cut first, 1: last, 0: never."""
+    extra: bool = False
+    """It may be left out."""
+
+    def print(self, lines: Lines) -> None:
+        """Print it."""
+        lines.say(self.text, self.style, self.hang, self.most, self.end)
+
+
+def _rows(lines: Lines, item: _Item) -> int:
+    return lines.fold(item.text, item.hang, item.most, item.end).count("\n") + 1
+
+
+def _fitted(lines: Lines, said: Sequence[_Item], room: int) -> list[_Item]:
+    """These in as many rows, where they can be: the longest are cut to two rows, extras are left out, the longest are cut to one, then
+    later warnings are.
+    """
+    found = list(said)
+
+    def over() -> int:
+        return sum(_rows(lines, item) for item in found) - room
+
+    def cut(gives: int, least: int) -> None:
+        while over() > 0:
+            rows = [_rows(lines, item) if item.gives == gives else 0 for item in found]
+            if max(rows) <= least:
+                return
+            at = max(range(len(rows)), key=lambda i: (rows[i], i))
+            found[at] = replace(found[at], most=rows[at] - 1)
+
+    cut(2, 2)
+    for item in reversed(said):
+        if over() > 0 and item.extra:
+            found = [other for other in found if other.text != item.text]
+    cut(2, 1)
+    cut(1, 1)
+    return found
+
+
+def _said(lines: Lines, story: Story, look: Outline, result: Finished, shown: Shown) -> Iterator[_Item]:
+    """The result from the verdict to the warnings."""
+    yield from (_Item(text, style) for text, style in _verdict(story, look, result))
+    if result.given is not None:
+        yield _Item(lines.stacked(_shares(result.distribution, story.scale), min(30, lines.out.width // 3)))
+    yield from (_Item(line, style, gives=2) for line, style in besides(result))
+    if look.course:
+        yield _Item(look.course, gives=2)
+    yield from (_Item(f"Found out: {line}", gives=2, extra=n > 0) for n, line in enumerate(look.found))
+    yield from _recommended(story, shown)
+    few = 2 if shown == "screen" else None
+    yield from _column(lines, "Why", look.why[:few], 3 if few else 0)
+    for at, line in enumerate(look.against[:few]):
+        yield from _column(
+            lines,
+            "" if at else "Against",
+            [line],
+            2 if few and len(look.against) > 1 else 3 if few else 0,
+            extra=at > 0,
+        )
+    yield from _column(lines, "Would change", look.changes[: 1 if few else None], 3 if few else 0)
+    yield from (_Item(f"Warning: {warning}", "yellow", gives=min(n, 1)) for n, warning in enumerate(look.grave))
 
 
 def _verdict(story: Story, look: Outline, result: Finished) -> Iterator[tuple[str, str]]:
@@ -208,18 +282,23 @@ def _shares(p: Mapping[str, float], scale: tuple[str, ...]) -> list[tuple[str, f
     return [(f"{label} (leads)" if scale and leads(label, p) else label, q) for label, q in shown_outcomes(p, 4, scale)]
 
 
-def _column(lines: Lines, title: str, said: Sequence[str], most: int) -> None:
-    """Sentences under each other, the first beside its title, in ``most`` lines together; 0: as many as they take."""
-    width = max(20, lines.out.width - _MARGIN - _RAGGED)
+def _column(lines: Lines, title: str, said: Sequence[str], most: int, *, extra: bool = False) -> Iterator[_Item]:
+    """Sentences under each other, the first beside its title, in ``most`` rows together; 0: as many as they take."""
+    left = most
     for number, line in enumerate(said):
         start, bracket, who = line.rpartition(" (") if line.endswith(")") else (line, "", "")
-        if most and lines.folded:
-            left = most - sum(-(-len(before) // width) for before in said[:number])
-            if left < 1:
-                return
-            start = shorten(start, max(20, left * width - len(bracket + who)), placeholder=" …")
         name = "" if number else title
-        lines.say(f"{name:<{_MARGIN}}{start}{bracket}{who}", hang=_MARGIN if name else 0)
+        item = _Item(
+            f"{name:<{_MARGIN}}{start}",
+            hang=_MARGIN if name else 0,
+            most=left,
+            end=f"{bracket}{who}",
+            gives=2,
+            extra=extra or number > 0,
+        )
+        yield item
+        if most and (left := left - _rows(lines, item)) < 1 and lines.folded:
+            return
 
 
 def _everything(
@@ -244,18 +323,19 @@ def _everything(
             say(line)
 
 
-def _recommended(lines: Lines, story: Story, shown: Shown) -> None:
-    """The recommendation, a line for each part; on one screen only what a model wrote, since the rest says what stands there anyway."""
+def _recommended(story: Story, shown: Shown) -> Iterator[_Item]:
+    """The recommendation, an item for each part; on one screen only what a model wrote: the rest says what stands there anyway."""
     said = recommendation(story)
     unfit = story.result is not None and story.result.unfit
     if said is None or unfit or (shown == "screen" and said.by == TEMPLATE):
         return
-    lines.say(f"Recommendation: {said.verdict}", "bold")
+    yield _Item(f"Recommendation: {said.verdict}", "bold", gives=2)
     for title, sentences in said.parts:
-        lines.say(f"  {title}: {' '.join(map(cited, sentences if shown == 'full' else sentences[:1]))}")
+        told = " ".join(map(cited, sentences if shown == "full" else sentences[:1]))
+        yield _Item(f"  {title}: {told}", gives=2, extra=True)
     if said.note or said.by != TEMPLATE:
         who = "" if said.by == TEMPLATE else f"written by {said.by} from the record"
-        lines.say(f"  ({'; '.join(filter(None, (who, said.note)))})", "dim")
+        yield _Item(f"  ({'; '.join(filter(None, (who, said.note)))})", "dim", gives=2, extra=True)
 
 
 def quoted(story: Story, span_id: str, *, full: bool) -> str:

@@ -137,16 +137,17 @@ class DebateSession:
             typer.echo(visible_json(result_of(view.story, path, priced=priced).model_dump_json()))
         else:
             said_elsewhere = result.stop_reason == "error" or result.answer is None
-            view.result(result, path, why=not said_elsewhere, priced=priced, brief=self.output.quiet)
+            hints = list[str]()
             if result.stop_reason == "budget" and result.answer is not None:
                 kept = "what was answered so far is asked again" if self.choice.no_cache else _KEPT
-                view.note(
+                hints.append(
                     f"To go further: the same command with a larger --budget-tokens or --budget-usd, and another --out; {kept}."
                 )
             given = result.given is not None and result.abstained is None
             learnable = given and not self.output.quiet and not view.story.calibrated
             if learnable and (hint := self._hint(view.story.opened)):
-                view.note(hint)
+                hints.append(hint)
+            view.result(result, path, why=not said_elsewhere, priced=priced, brief=self.output.quiet, hints=hints)
         _judge(result, view.story.replies[0])
 
     def _hint(self, opened: Opened) -> str | None:

@@ -226,25 +226,41 @@ class Lines:
         self.folded = self.out.is_terminal and not plain
         can = self.folded and not silent and can_redraw(self.out)
         self.area = live(self.out) if live and can else None
+        self.rows = 0
+        """Rows that were printed."""
 
-    def say(self, text: str = "", style: str = "", hang: int = 2) -> None:
-        """Print one item; ``hang``: by how much its further lines stand in."""
-        shown = clean(" ".join(text.splitlines()))
-        shown = shown if self.folded else shown.replace("\N{NO-BREAK SPACE}", " ")
-        if self.folded and len(shown) > self.out.width:
-            margin = " " * (len(shown) - len(shown.lstrip()))
-            shown = fill(
-                shown.strip(),
-                self.out.width,
-                initial_indent=margin,
-                subsequent_indent=margin + " " * hang,
-                break_long_words=False,
-            )
+    def say(self, text: str = "", style: str = "", hang: int = 2, most: int = 0, end: str = "") -> None:
+        """Print one item, folded as :meth:`fold` does."""
+        shown = self.fold(text, hang, most, end)
+        self.rows += shown.count("\n") + 1
         said = Text(shown, style="" if self._plain else style)
         if self.area is None:
             self.out.print(said)
         else:
             self.area.say(said)
+
+    def fold(self, text: str, hang: int = 2, most: int = 0, end: str = "") -> str:
+        """An item as it is printed; ``hang``: by how much its further rows stand in.
+
+        On a terminal, ``most`` is the rows it may take (0: as many as it needs). One that is cut keeps its ``end``.
+        """
+        shown, end = (clean(" ".join(part.splitlines())) for part in (text, end))
+        if not self.folded:
+            return f"{shown}{end}".replace("\N{NO-BREAK SPACE}", " ")
+        if len(shown) + len(end) <= self.out.width:
+            return shown + end
+        kept = end if len(end) <= self.out.width // 2 else ""
+        kept = kept.replace(" ", "\N{NO-BREAK SPACE}").replace("\N{NO-BREAK SPACE}", " ", 1)
+        margin = " " * (len(shown) - len(shown.lstrip()))
+        return fill(
+            shown.strip() + (kept or end),
+            self.out.width,
+            initial_indent=margin,
+            subsequent_indent=margin + " " * hang,
+            break_long_words=False,
+            max_lines=most or None,
+            placeholder=f" …{kept}",
+        )
 
     def typed(self, text: str) -> str:
         """Numbers as people write them, on a terminal; pipes and ``plain`` keep what programs read."""
@@ -261,7 +277,7 @@ class Lines:
             f"{shades[number] + ' ' if number < len(shades) else ''}{name} {percent(share)}"
             for number, (name, share) in enumerate(parts)
         ]
-        while self.folded and len(said) > 2 and cells + 2 + len(" · ".join(said)) > self.out.width:
+        while self.folded and len(said) > 1 and cells + 2 + len(" · ".join(said)) > self.out.width:
             said.pop()
         return f"{drawn.ljust(cells)}  {' · '.join(said)}" if drawn else " · ".join(said)
 

@@ -58,6 +58,8 @@ from maci.story.words import (
 
 _PATIENCE = 3.0
 """Seconds without a sign of life."""
+_ASKED = 3
+"""Rows of a terminal for the question above a result that has to fit one screen."""
 LEGEND = (
     "Q evidence quality · D disagreement · O shared evidence · CRIT argument quality · Î information gained; "
     "dials: CL contentiousness, τ what an argument must reach to be admitted"
@@ -214,17 +216,14 @@ class DebateView:
 
     def _opened(self, event: Opened) -> None:
         title = event.case.title or event.case.id
-        self._say(f"{title + ': ' if title else ''}{event.case.question}", "bold")
+        self._say(f"{title + ': ' if title else ''}{event.case.question}", "bold", most=0 if self._rounds else _ASKED)
         if not self._rounds:
             return
         if event.case.context:
             self._say(event.case.context if self._full else shorten(event.case.context, 600, placeholder=" …"), "dim")
-        models = {
-            seat["name"]: seat["model"] for part in ("agents", "judges") for seat in (event.table or {}).get(part, ())
-        }
 
         def who(seats: Sequence[Seat]) -> str:
-            named = ((seat.name, models.get(seat.name, "")) for seat in seats)
+            named = ((seat.name, event.models.get(seat.name, "")) for seat in seats)
             return ", ".join(
                 name if name.startswith(model) or "reader/" in model else f"{name} ({model})" for name, model in named
             )
@@ -353,12 +352,21 @@ class DebateView:
             self._say(f"  {agent} abstained{f': {why}' if new else ', as before'}", "yellow")
 
     def result(
-        self, result: Finished, transcript: Path, *, why: bool = True, priced: bool = True, brief: bool = False
+        self,
+        result: Finished,
+        transcript: Path,
+        *,
+        why: bool = True,
+        priced: bool = True,
+        brief: bool = False,
+        hints: Sequence[str] = (),
     ) -> None:
         """Print the result, whatever was left out before: see :func:`maci.cli.ending.print_result`."""
         self._lines.out.quiet = False
         shown: Shown = "brief" if brief else "full" if self._full else "rounds" if self._rounds else "screen"
-        print_result(self._lines, self.story, result, transcript, self._remarks, shown=shown, why=why, priced=priced)
+        print_result(
+            self._lines, self.story, result, transcript, self._remarks, shown=shown, why=why, priced=priced, hints=hints
+        )
 
 
 def _chosen(choice: Choice) -> str:

@@ -88,7 +88,7 @@ class Plateau(SettingsGroup):
     tv_max: float = param(
         0.10,
         "TV",
-        "while the belief of all agents together moves more than this, information has not stalled",
+        "while the belief of all agents moves more than this, information has not stalled",
         ge=0,
         le=1,
     )

@@ -110,8 +110,13 @@ def restored(state: State, answer: str, found: HarmReport | None) -> Vector | No
     return None
 
 
-FORCE_IT = " To see the readers' guess all the same, add `--force`."
-"""Advice for the command line; other doors have other ways, or none."""
+def forced(way: str) -> str:
+    """How to see a guess that readers withhold; each door has a way of its own."""
+    return f" To see the readers' guess all the same, {way}."
+
+
+FORCE_IT, FIND_ONE = forced("add `--force`"), " (`maci init`)"
+"""Advice for the command line that the record has."""
 
 
 def unfit(state: State) -> bool:
@@ -125,7 +130,9 @@ def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool
     Evidence is admitted in rounds: where none was held (`maci ask` stopped before), confidence alone decides.
     """
     if unfit(state):
-        return f"Word statistics cannot decide this case ({state.opened.unfit}). Use a language model (`maci init`).{FORCE_IT}"
+        return (
+            f"Word statistics cannot decide this case ({state.opened.unfit}). Use a language model{FIND_ONE}.{FORCE_IT}"
+        )
     asked = state.config.answer
     least = max(
         (x for x in (asked.min_confidence, None if asked.risk is None else 1 - asked.risk) if x is not None),

@@ -97,6 +97,12 @@ class Opened:
     unfit: str = ""
     """Where only readers debate: why word statistics cannot decide the case (D21); nothing where they can."""
 
+    @property
+    def models(self) -> Mapping[str, str]:
+        """Agent or judge → its model; nothing for readers and those made in Python."""
+        seats = [seat for part in ("agents", "judges") for seat in (self.table or {}).get(part) or ()]
+        return {str(seat.get("name")): str(seat.get("model", "")) for seat in seats}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved:

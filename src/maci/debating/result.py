@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from maci.controller.decisions import Finished
-from maci.controller.ending import FORCE_IT
+from maci.controller.ending import forced
 from maci.controller.events import Event
 from maci.errors import InputError
 from maci.render.markup import document, el
@@ -64,7 +64,7 @@ class DebateResult:
         """Why there is no answer; empty where there is one."""
         look = self._look
         if look.withheld and self.finished.unfit:
-            return look.withheld + FORCE_IT.replace("add `--force`", 'pass `settings={"answer.force": True}`')
+            return look.withheld + forced('pass `settings={"answer.force": True}`')
         return look.withheld or ("" if look.answer is not None else self.finished.detail)
 
     @property

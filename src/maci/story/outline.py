@@ -17,7 +17,7 @@ from maci.acquisition.plan import Item, Shift
 from maci.controller.acquiring import USED
 from maci.controller.caution import Dissent
 from maci.controller.decisions import Finished, Minority
-from maci.controller.ending import FORCE_IT
+from maci.controller.ending import FIND_ONE, FORCE_IT, forced
 from maci.render.markup import percent
 from maci.story.model import Belief, Round, Statement
 from maci.story.story import Story
@@ -104,7 +104,7 @@ def outline(story: Story, differs: str = "") -> Outline:
         withheld=held,
         unclear="" if held else unclear(result),
         agreement="" if known is None else agreement(known.beliefs, guess) + _tie(result, guess),
-        tone=_tone(result, known, guess, held=bool(held), wrong=not unclear(result) and _right(story) is False),
+        tone=_tone(result, known, guess, held=bool(held), wrong=known_wrong(story)),
         course="" if result and result.unfit else " ".join(_course(story)),
         found=tuple(_found(story)),
         why=_few(map(_line, best(story))) or _unsupported(story),
@@ -174,7 +174,7 @@ def _tone(result: Finished | None, last: Round | None, answer: str | None, *, he
         return "soft"
     if result.stop_reason == "error" or (answer is None and not held):
         return "bad"
-    if not held and wrong:
+    if wrong:
         return "bad"
     whole = last is not None and len(camps(last.beliefs).get(answer or "", ())) == len(last.beliefs)
     return "good" if whole and not held and not result.tied else "warn"
@@ -287,10 +287,19 @@ def best(story: Story) -> list[Statement]:
     return story.distinct(story.result.rationale) if story.result and story.result.given is not None else []
 
 
-def _right(story: Story) -> bool | None:
-    """Whether the answer is the known one; ``None`` where that is not known."""
-    gold = None if story.result is None else story.gold_among(story.result.raw)
-    return None if story.result is None or gold is None else gold == story.result.answer
+def known_wrong(story: Story) -> bool:
+    """Whether an answer is given that is known to be wrong."""
+    result = story.result
+    if result is None or result.given is None or result.abstained is not None or unclear(result):
+        return False
+    return story.gold_among(result.raw) not in (None, result.answer)
+
+
+def withheld_on_page(story: Story, look: Outline) -> str:
+    """Why there is no answer, with the way to a guess of readers that fits pages and reports: settings, no options."""
+    if story.result is None or not story.result.unfit:
+        return look.withheld
+    return look.withheld.replace(FIND_ONE, "") + forced("start again with the setting answer.force=true")
 
 
 def _few(lines: Iterable[str], most: int = 3) -> tuple[str, ...]:
@@ -324,7 +333,7 @@ def _stands(story: Story) -> bool:
 
 def against(story: Story, *, full: bool = False) -> list[str]:
     """What speaks against the answer: a line for each other outcome that an agent leads with, the most probable first, then for the one
-    that admitted arguments support best, and for the runner-up. Percentages are those of all agents together, as in the answer.
+    that admitted arguments support best, and for the runner-up. Percentages are those of all agents, as in the answer.
 
     ``full``: with more arguments and every figure of the minority report.
     """
@@ -479,8 +488,8 @@ def _misfit(story: Story) -> tuple[str, ...]:
     who = "the judges" if story.opened.judges and story.opened.config.gate.crit_gate else "the check of citations"
     return (
         f"{unlike} of {plural(len(judged), 'argument')} {'was' if unlike == 1 else 'were'} not admitted because the cited text has "
-        "little to do with this case. Log lines and figures share few words with a question: "
-        f"`--set gate.q_gate=false` leaves admission to {who}.",
+        "little to do with this case. Log lines and figures share few words with a question. "
+        f"The setting `gate.q_gate=false` leaves admission to {who}.",
     )
 
 
@@ -506,7 +515,7 @@ def _worded(warning: str, result: Finished) -> str:
         than = result.answer if unclear(result) else "the answer"
         return f"More admitted evidence speaks for {found.outcome} than for {than} ({shares})."
     if (moved := _JOINED.fullmatch(warning)) is not None:
-        return f"Went over to the others without new evidence: {moved[1]}."
+        return f"Changed sides without new evidence: {moved[1]}."
     for kind in ("caution: ", "harm: "):
         warning = warning.removeprefix(kind)
     return as_sentence(_named(warning))
@@ -515,7 +524,8 @@ def _worded(warning: str, result: Finished) -> str:
 def _named(note: str) -> str:
     """A note of the record in the words that pages have for its things."""
     for word, said in (
-        ("p is the raw mixture", f"the probabilities are those of {ALL} together"),
+        ("p is the raw mixture", f"the probabilities are those of {ALL}"),
+        (" (--force)", ""),
         ("round-0 vote", "vote of the openings"),
     ):
         note = note.replace(word, said)

@@ -54,7 +54,7 @@ class Debated:
 def conversations(debated: Debated) -> Iterator[ExportRow]:
     """Turns as chats, of which every argument was admitted."""
     prompts = _prompts(debated.events)
-    story, models = debated.story, _models(debated.story.opened)
+    story, models = debated.story, debated.story.opened.models
     for event in debated.events:
         if not isinstance(event, TurnTaken) or event.round == 0:
             continue
@@ -102,7 +102,7 @@ def preferences(debated: Debated) -> Iterator[ExportRow]:
 
 def arguments(debated: Debated) -> Iterator[ExportRow]:
     """Every argument that came before the gate, a row each."""
-    story, models = debated.story, _models(debated.story.opened)
+    story, models = debated.story, debated.story.opened.models
     result = story.result
     for each in story.said.values():
         gate = each.admission
@@ -176,7 +176,10 @@ def card(form: str, file: str, rows: Sequence[ExportRow], debates: Sequence[Deba
     known = [each.right for each in debates if each.right is not None]
     sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
     size = next((name for most, name in sizes if len(rows) < most), "n>1M")
-    models = sorted({name for each in debates for name in _models(each.story.opened).values()})
+    openings = [each.story.opened for each in debates]
+    models = sorted(
+        {opened.models[seat.name] for opened in openings for seat in opened.agents if seat.name in opened.models}
+    )
     header = [
         "---",
         "configs:",
@@ -243,10 +246,6 @@ def argument_text(argument: Argument, story: Story) -> str:
 
 def _merit(said: Statement) -> float:
     return -1.0 if said.admission is None or said.admission.crit is None else said.admission.crit
-
-
-def _models(opened: Opened) -> dict[str, str]:
-    return {str(seat.get("name")): str(seat.get("model", "")) for seat in (opened.table or {}).get("agents", ())}
 
 
 def _prompts(events: Sequence[Event]) -> dict[tuple[int, str], list[ExportRow]]:

@@ -396,7 +396,7 @@ def watched(event: Watched) -> Iterator[str]:
     for held in event.stubborn:
         yield f"watch: {held.agent} stays with {held.outcome} although new evidence for {held.against} was shown to it"
     if event.collapsed:
-        yield "watch: all agents together grew much surer, and no new evidence was admitted"
+        yield f"watch: {ALL} grew much surer as one, and no new evidence was admitted"
     if event.hollow:
         yield "watch: disagreement fell while neither shared evidence (O) nor its quality (Q) rose"
     if event.repeated:

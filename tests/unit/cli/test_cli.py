@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import io
 import json
 import os
+import pty
+import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +93,78 @@ def test_the_result_fits_a_screen_verdict_first_and_verbose_prints_the_rounds(ma
     assert first < order[0] < order[1] < order[2]
     long = maci(*asked, "long", "--verbose").out
     assert "Round 1  dials" in long and "Openings   Q₀" in long and len(long.splitlines()) > 60
+
+
+def on_screen(columns: int, rows: int, *args: str) -> list[str]:
+    """The rows that a command leaves on a terminal of this size."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    call = [sys.executable, "-c", "from maci.cli import main; main()", *args]
+    ran = subprocess.Popen(call, stdin=theirs, stdout=theirs, stderr=theirs, env={**environ, "TERM": "xterm"})
+    os.close(theirs)
+    written = b""
+    with contextlib.suppress(OSError):  # Linux says so when the last writer has closed it
+        while part := os.read(ours, 1 << 16):
+            written += part
+    os.close(ours)
+    assert ran.wait() == 0
+    shown = re.sub(r"\x1b\[\?1049h.*?\x1b\[\?1049l", "", written.decode(), flags=re.S)  # the live area
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).rstrip().splitlines()
+
+
+LONG = [
+    f"replace the {part} of the northern span before the winter and close the bridge to all lorries until that is done"
+    for part in ("bearings", "deck")
+]
+
+
+def long_debate(folder: Path) -> tuple[str, ...]:
+    """A case whose every part is long: its question, outcomes, names and arguments; it ends split, and wrong."""
+    claim, source = "The inspection of the northern span found what nobody had expected to find. " * 3, "Inspector " * 6
+    case = {
+        "title": "The bridge over the mill stream",
+        "question": "What should the council do about the bridge? " * 9,
+        "context": "It was built long ago. " * 20,
+        "outcomes": LONG,
+        "gold": LONG[1],
+    }
+    agents = [
+        {
+            "name": f"{source}{name}".strip(),
+            "family": name,
+            "turns": [
+                {
+                    "belief": {LONG[0]: p, LONG[1]: 1 - p},
+                    "arguments": [
+                        {"claim": f"{name}: {claim}", "reasons": [claim], "outcome": LONG[p < 0.5], "cite": ["e1"]}
+                    ],
+                }
+            ],
+        }
+        for name, p in (("one", 0.9), ("two", 0.8), ("three", 0.1), ("four", 0.2), ("five", 0.7))
+    ]
+    panel = {"evidence": [{"id": "e1", "text": claim}], "agents": agents, "judges": [{"name": "j", "family": "fj"}]}
+    for name, content in (("long.json", case), ("panel.json", panel)):
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    return str(folder / "long.json"), "--panel", str(folder / "panel.json")
+
+
+@pytest.mark.parametrize("case", ["dengue", "hepatitis", "tone-budget", "long"])
+def test_the_result_fits_a_terminal_of_80_by_24_with_its_question_above_it(case: str, tmp_path: Path) -> None:
+    named = long_debate(tmp_path) if case == "long" else (case,)
+    shown = on_screen(80, 24, "debate", *named, "--out", "run")
+    assert len(shown) <= 23 and max(map(len, shown)) <= 80  # the last row is the next prompt's
+    assert shown[0].startswith(("Fever", "Yellow", "A budget", "The bridge over the mill stream: What should"))
+    verdict = next(i for i, row in enumerate(shown) if row.startswith(("Answer", "No clear answer")))
+    assert shown[verdict - 1] == "" and any(row.startswith("Stopped after ") for row in shown[verdict:])
+    assert any(row.startswith("Transcript: run/transcript.jsonl") for row in shown)
+    if case != "tone-budget":
+        for title in ("Why  ", "Against  ", "Would change"):
+            assert any(row.startswith(title) for row in shown), title
+    if case in ("hepatitis", "long"):
+        assert "Warning: The agents did not agree." in shown
+        assert len(on_screen(80, 50, "show", "run")) > len(shown)  # all of it
 
 
 def test_quiet_prints_three_lines(maci, files) -> None:

@@ -72,9 +72,7 @@ def test_who_changed_sides_without_new_evidence_is_named():
         "bad",
     )  # known to be wrong
     assert "Purchasing changed sides in round 1 without new evidence" in look.course
-    assert (
-        look.grave[0] == "Went over to the others without new evidence: Purchasing to electrolyte filling in round 1."
-    )
+    assert look.grave[0] == "Changed sides without new evidence: Purchasing to electrolyte filling in round 1."
 
 
 def test_grave_warnings_come_gravest_first_and_the_rest_are_notes():

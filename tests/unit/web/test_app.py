@@ -68,7 +68,7 @@ def test_dials_pause_and_stop_are_on_record_with_who_did_it(tmp_path: Path, monk
         assert "The schedule has the dials again" in given.text and "do-release" not in given.text
         assert "No dial was ticked" in (await browser.post(hand, {"action": "dials", "cl": "0.5"})).text
         page = (await browser.post(hand, {"action": "pause", "by": "Ada"})).text
-        assert ">paused<" in page and "Go on" in page
+        assert ">paused<" in page and ">Resume<" in page
         page = (await browser.post(hand, {"action": "go", "by": "Ada"})).text
         assert ">under way<" in page and "Pause" in page
         assert (await browser.post(hand, {"action": "fly"})).status_code == 422
@@ -100,7 +100,7 @@ def test_a_server_that_ends_leaves_a_debate_that_the_next_one_goes_on_with(
     async def second(browser: Browser) -> None:
         assert "1 debate broke off" in (await browser.get("/")).text
         page = (await browser.get(f"/debates/{id}")).text
-        assert "broke off" in page and "Go on with it" in page
+        assert "broke off" in page and ">Resume<" in page
         answer = await browser.post(f"/debates/{id}/resume", {})
         assert answer.status_code == 200
         await browser.end(id)
@@ -487,12 +487,13 @@ def test_the_first_page_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     async def walk(browser: Browser) -> None:
         for _ in range(3):
-            await browser.end(await browser.start(settings="max_rounds=2"))
+            await browser.end(id := await browser.start(settings="max_rounds=2"))
         every = sum(len(gzip.compress(static(name))) for name in STATIC)
-        answer = await browser.get("/")
-        assert answer.headers["content-encoding"] == "gzip"
-        assert every + len(gzip.compress(answer.content)) < 150_000
-        assert not re.search(r'(src|href)="(https?:)?//', answer.text)
+        for path in ("/", f"/debates/{id}"):
+            answer = await browser.get(path)
+            assert answer.headers["content-encoding"] == "gzip"
+            assert every + len(gzip.compress(answer.content)) < 150_000
+            assert not re.search(r'(src|href)="(https?:)?//', answer.text)
 
     with tables(monkeypatch):
         visit(tmp_path, walk)
@@ -561,7 +562,7 @@ def test_a_debate_that_another_process_writes_is_shown_and_not_steered(
             assert (await browser.post(f"/debates/{id}/resume", {})).status_code == 503
         finally:
             other.close()
-        assert "Go on with it" in (await browser.get(f"/debates/{id}")).text
+        assert ">Resume<" in (await browser.get(f"/debates/{id}")).text
 
     with tables(monkeypatch):
         visit(tmp_path, walk)

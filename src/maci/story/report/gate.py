@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from math import cos, pi, sin
 from typing import NamedTuple
 
-from maci.agents.contentiousness import tone
+from maci.agents.contentiousness import Words, tone
 from maci.render.markup import Child, Markup, el, grid, join
 from maci.render.svg import scale
 from maci.story.model import Round, Statement
@@ -167,7 +167,10 @@ def instrument(story: Story, form: str = "") -> Markup | None:
     if not set_:
         return None
     newest = next((r for r in reversed(set_) if r.closed), set_[-1])
-    return join(*(_round(r, story.rounds[r.number - 1], form, shown=r is newest) for r in set_))
+    told, first = told_as(story), set_[0].number
+    each = (_round(r, story.rounds[r.number - 1], form, told, shown=r is newest) for r in set_)
+    early = f"For round{'s 1 to' if first > 2 else ''} {first - 1}, see the history below." if first > 1 else ""
+    return join(*each, el("p", early, class_="small-print") if early else None)
 
 
 _PASSES = "An argument is admitted if its evidence fits the case and the judges grade it well: the shaded corner."
@@ -175,7 +178,12 @@ _SHOWN = 8
 """Rounds whose dials are on the page."""
 
 
-def _round(now: Round, before: Round, form: str, *, shown: bool) -> Markup:
+def told_as(story: Story) -> Words | None:
+    """In which words models are told how contentious to be; readers and scripts are told nothing."""
+    return story.opened.config.agents.tone if story.opened.prompts else None
+
+
+def _round(now: Round, before: Round, form: str, told: Words | None, *, shown: bool) -> Markup:
     """The gate through the arguments of a round; through those of the one before while nothing is graded yet."""
     dials = now.dials
     assert dials is not None
@@ -197,8 +205,12 @@ def _round(now: Round, before: Round, form: str, *, shown: bool) -> Markup:
         ),
         el("h3", f"Contentiousness, {name}"),
         el("div", arc(dials.cl), class_="center"),
-        el("p", "0 cooperative · 1 confrontational (CL). Agents are told:", class_="small-print center"),
-        el("blockquote", tone(dials.cl), class_="told"),
+        el(
+            "p",
+            f"0 cooperative · 1 confrontational (CL).{' Language models are told:' if told else ''}",
+            class_="small-print center",
+        ),
+        el("blockquote", tone(dials.cl, told), class_="told") if told else None,
         class_="at-round",
         data_round=now.number,
         hidden=not shown,

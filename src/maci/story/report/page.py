@@ -14,7 +14,7 @@ from maci.render.markup import Markup, document, el, grid, percent, typeset
 from maci.render.strips import bar
 from maci.render.text import escape, table
 from maci.story.model import Statement
-from maci.story.outline import Outline, against, best, outline
+from maci.story.outline import Outline, against, best, outline, withheld_on_page
 from maci.story.recommendation import TEMPLATE, cited, recommendation
 from maci.story.report.rounds import charts, round_by_round, summary_table
 from maci.story.report.sources import Provenance, audit, evidence, facts, plan
@@ -202,7 +202,7 @@ def _answer(story: Story, look: Outline, source: Provenance) -> list[str]:
         parts += [f"Continue with: `{source.resume}`"] if source.resume else []
         belief = story.closed[-1].mixture if story.closed else {}
     elif result.unfit:
-        parts, belief = [f"**Answer withheld**: {escape(look.withheld)}"], {}
+        parts, belief = [f"**Answer withheld**: {escape(withheld_on_page(story, look))}"], {}
     elif look.guess is None or look.p is None:
         parts, belief = [f"**No answer**: {escape(typeset(result.detail))}"], {}
     else:

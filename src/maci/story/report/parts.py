@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from textwrap import shorten
 
 from maci.evidence.span import Span
 from maci.render.markup import Child, Markup, el, grid, join, signed
@@ -53,8 +54,24 @@ MADE = re.compile(r"s-[0-9a-f]{10}")
 """Ids that were made here; others may be anybody's words."""
 
 
-def linked(sentence: str, links: Mapping[str, str], outcomes: Iterable[str] = ()) -> Markup:
+def cited_name(story: Story, id: str, most: int = 36) -> str:
+    """What a piece of evidence is called: the id its author gave it, else its source, with a number where the source has several."""
+    span = story.spans[id]
+    if not MADE.fullmatch(id):
+        return id
+    if not span.source:
+        return anchors(story)[id]
+    alike = [other for other, known in story.spans.items() if known.source == span.source]
+    number = f"\N{NO-BREAK SPACE}{alike.index(id) + 1}" if len(alike) > 1 else ""
+    return shorten(span.source, most, placeholder=" …") + number
+
+
+def linked(
+    sentence: str, links: Mapping[str, str], outcomes: Iterable[str] = (), called: Callable[[str], str] | None = None
+) -> Markup:
     """A sentence of the record: names of ``links`` are links, outcomes keep their direction, what stands between backticks is code.
+
+    ``called``: what stands on a link instead of its name.
 
     >>> linked("s-0123456789 <decides> `x`", {"s-0123456789": "e3"})
     '<a href="#e3">e3</a> &lt;decides&gt; <code>x</code>'
@@ -63,7 +80,7 @@ def linked(sentence: str, links: Mapping[str, str], outcomes: Iterable[str] = ()
 
     def piece(found: str) -> Markup:
         if found in links:
-            return el("a", links[found].removeprefix("a-"), href=f"#{links[found]}")
+            return el("a", called(found) if called else links[found], href=f"#{links[found]}")
         return el("code", found.strip("`")) if found.startswith("`") else el("bdi", found)
 
     parts = re.split(rf"(`[^`]+`|(?<!\w)(?:{names})(?!\w))", sentence)
@@ -76,8 +93,12 @@ def prose(story: Story) -> Callable[[str], Markup]:
     items = story.plan.items if story.plan is not None else ()
     plan = {item.id: f"plan-{number}" for number, item in enumerate(items, 1)}
     links = {**spans, **{id: f"a-{id}" for id in story.said}, **plan}
+
+    def called(id: str) -> str:
+        return cited_name(story, id) if id in spans else plan.get(id, id)
+
     outcomes = {*story.opened.case.outcomes.labels, *(label for r in story.rounds for label in r.mixture)}
-    return partial(linked, links=links, outcomes=outcomes)
+    return partial(linked, links=links, outcomes=outcomes, called=called)
 
 
 def listed(lines: Iterable[str], write: Callable[[str], Markup]) -> Markup:
@@ -145,13 +166,13 @@ def key_of(colours: Mapping[str, str], *stories: Story) -> Markup:
 
 
 def mixtures(story: Story, colours: Mapping[str, str]) -> Markup | None:
-    """The beliefs of all agents together over the rounds, as stacked bars; nothing before there are any."""
+    """The beliefs of all agents over the rounds, as stacked bars; nothing before there are any."""
     rows = [(round_name(r.number), r.mixture) for r in story.closed if r.mixture]
-    return stack(rows, colours, "All agents together, round by round") if rows else None
+    return stack(rows, colours, f"{ALL.capitalize()}, round by round") if rows else None
 
 
 def course(story: Story) -> Markup | None:
-    """Beliefs over the rounds as stacked bars: all agents together, then every agent."""
+    """Beliefs over the rounds as stacked bars: all agents, then every agent."""
     rounds = story.closed
     if not rounds:
         return None

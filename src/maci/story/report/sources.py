@@ -26,7 +26,7 @@ from maci.record.replay import replay
 from maci.record.transcript import Recording
 from maci.render.markup import Markup, el, grid, join
 from maci.story.model import ReturnedCall, Statement
-from maci.story.report.parts import MADE, anchors, linked, marked, names
+from maci.story.report.parts import MADE, anchors, cited_name, linked, marked, names
 from maci.story.story import Story
 from maci.story.words import plural, shift_words
 
@@ -141,26 +141,27 @@ def evidence(story: Story) -> Markup:
     cited.sort(key=lambda span: -len(citing[span.id]))
     others = [span for id, span in story.spans.items() if id not in citing]
     invented = [id for id in citing if id not in story.spans and id in story.missing]
-    parts = [_span(span, links[span.id], citing[span.id]) for span in cited]
+    called = {span.id: cited_name(story, span.id, 400) for span in story.spans.values()}
+    parts = [_span(span, called[span.id], links[span.id], citing[span.id]) for span in cited]
     if not parts:
         parts = [el("p", "No argument cites evidence.", class_="soft")]
     if invented:
         names = ", ".join(invented[:20])
         parts.append(el("p", f"Cited, but nowhere to be found: {names}", class_="bad"))
     if others:
-        rest = (_span(span, links[span.id], []) for span in others)
+        rest = (_span(span, called[span.id], links[span.id], []) for span in others)
         parts.append(
             el("details", el("summary", f"{plural(len(others), 'span')} retrieved, never cited"), rest, class_="box")
         )
     return join(*parts)
 
 
-def _span(span: Span, link: str, said: list[Statement]) -> Markup:
+def _span(span: Span, name: str, link: str, said: list[Statement]) -> Markup:
     places = [place for item in said for c in item.citations if c.span == span.id for place in c.places]
     by = [[el("a", item.id, href=f"#a-{item.id}"), " "] for item in said if not item.repeats]
     again = sum(bool(item.repeats) for item in said)
     more = f"and {again} times again" if again > 1 else "and once again" if again else ""
-    about = [el("b", span.source if MADE.fullmatch(span.id) else span.id)]
+    about = [el("b", name)]
     about += [] if MADE.fullmatch(span.id) else [el("span", f" {span.source}", class_="soft")]
     if span.label:
         about.append(el("span", f" about {span.label}", class_="soft"))

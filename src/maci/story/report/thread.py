@@ -6,12 +6,11 @@ Where scripts run, lines join a card to those it answers, cards can be filtered 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from textwrap import shorten
 
 from maci.render.markup import Child, Markup, el, grid, join, percent
 from maci.render.style import AGENTS
 from maci.story.model import Cited, Judged, Round, Statement
-from maci.story.report.parts import MADE, anchors, colours, marked, tag
+from maci.story.report.parts import anchors, cited_name, colours, marked, tag
 from maci.story.story import Story
 from maci.story.words import figure, leading, plural, rejection_words
 
@@ -157,18 +156,6 @@ def _chip(cited: Cited, story: Story, links: Mapping[str, str]) -> Markup:
     )
     body = el("blockquote", marked(span, cited.places), dir="auto"), missed, wrong, source
     return el("details", el("summary", name, class_="bad" if wrong else None), body, class_="chip")
-
-
-def cited_name(story: Story, id: str) -> str:
-    """What a piece of evidence is called: the id its author gave it, else its source, with a number where the source has several."""
-    span = story.spans[id]
-    if not MADE.fullmatch(id):
-        return id
-    if not span.source:
-        return anchors(story)[id]
-    alike = [other for other, known in story.spans.items() if known.source == span.source]
-    number = f"\N{NO-BREAK SPACE}{alike.index(id) + 1}" if len(alike) > 1 else ""
-    return shorten(span.source, 36, placeholder=" …") + number
 
 
 def _scores(scores: tuple[Judged, ...]) -> Markup:

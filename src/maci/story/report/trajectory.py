@@ -6,7 +6,7 @@ Places in it are shares of its width, so the chart fills its card and its words 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from textwrap import wrap
 
@@ -15,7 +15,7 @@ from maci.controller.dials import Measured
 from maci.render.markup import Child, Markup, el, grid, join, percent
 from maci.render.strips import key
 from maci.render.style import AGENTS
-from maci.render.svg import scale, short, spread
+from maci.render.svg import scale, spread
 from maci.story.model import Belief, Round
 from maci.story.outline import camps
 from maci.story.report.parts import colours
@@ -26,8 +26,10 @@ _TOP, _BOTTOM, _HEIGHT = 26.0, 262.0, 300
 _BARS = "Bars: one standard deviation to both sides. "
 _AXIS, _LONG_AXIS = 44, 112
 """Pixels for the words of the axis: percentages, or the names of a scale's steps."""
-_LINE, _LETTERS = 14, 19
-"""Pixels of a line of a direct label, and its letters; longer labels have several lines."""
+_LINE, _LETTERS, _STEP = 14, 19, 16
+"""Pixels of a line of a direct label, its letters, and those of a step of a scale; longer labels have several lines."""
+_LINES = int((_BOTTOM - _TOP) // _LINE) + 1
+"""Lines of direct labels that have room."""
 
 
 def trajectory(story: Story) -> Markup | None:
@@ -85,7 +87,7 @@ def trajectory(story: Story) -> Markup | None:
     )
     svg = el(
         "svg",
-        [el("text", words, x=0, y=y + 4, class_=f"tick {hue}".rstrip()) for words, y, hue in axis],
+        [text for words, y, hue in axis for text in _tick(words, y, hue)],
         area,
         width="100%",
         height=_HEIGHT,
@@ -100,12 +102,22 @@ def trajectory(story: Story) -> Markup | None:
         None if story.scale else key(colours(story)),
         el(
             "p",
-            "Thick: all agents together. Thin: each agent. ",
+            f"Thick: {ALL}. Thin: each agent. ",
             _BARS if story.scale else None,
             " · ".join(_legend(signs)),
         ),
         class_="wide plot",
     )
+
+
+def _tick(words: str, y: float, hue: str) -> list[Markup]:
+    """What stands at a place of the axis, in as many lines as it needs."""
+    lines = wrap(words, _STEP)
+    top = y + 4 - _LINE * (len(lines) - 1) / 2
+    return [
+        el("text", line, x=0, y=round(top + _LINE * number, 1), class_=f"tick {hue}".rstrip())
+        for number, line in enumerate(lines)
+    ]
 
 
 def _at(number: int, last: int) -> str:
@@ -148,7 +160,7 @@ def _ends(ends: Sequence[tuple[str, str, float]]) -> list[Child]:
     """Direct labels at the right, none cut: a long one has several lines, and none covers another."""
     lines = []
     for words, hue, y in ends:
-        parts = wrap(words, _LETTERS, max_lines=3, placeholder=" …")
+        parts = wrap(words, _LETTERS, max_lines=max(3, _LINES // len(ends)), placeholder=" …")
         lines += [(part, hue, y + 4, words) for part in parts]
     places = spread([y for _, _, y, _ in lines], _LINE, _TOP, _BOTTOM + 4)
     return [
@@ -159,11 +171,9 @@ def _ends(ends: Sequence[tuple[str, str, float]]) -> list[Child]:
 
 def _scaled(story: Story, rounds: Sequence[Round], last: int) -> tuple[_Axis, list[Child]]:
     """Means on the scale's own axis; a bar at each round is one standard deviation to both sides."""
-    space = story.opened.case.outcomes
-    positions = dict(zip(space.labels, space.positions or range(len(space.labels)), strict=True))
-    y = scale(min(positions.values()), max(positions.values()), _BOTTOM, _TOP)
+    positions, y = _steps(story)
     hues = colours(story)
-    axis = [(short(label, 16), round(y(at), 1), hues.get(label, "")) for label, at in positions.items()]
+    axis = [(label, round(y(at), 1), hues.get(label, "")) for label, at in positions.items()]
     marks, ends = list[Child](), list[tuple[str, str, float]]()
     for number, agent in enumerate(story.agents):
         own = [(r.number, y(_mean(r.beliefs[agent], positions)[0])) for r in rounds if agent in r.beliefs]
@@ -191,6 +201,13 @@ def _scaled(story: Story, rounds: Sequence[Round], last: int) -> tuple[_Axis, li
     return axis, [*marks, *_ends([(f"{ALL}: mean {led}", "home", means[-1][1]), *ends])]
 
 
+def _steps(story: Story) -> tuple[dict[str, float], Callable[[float], float]]:
+    """Where the steps of a scale lie, and the height of each place on the chart."""
+    space = story.opened.case.outcomes
+    positions = dict(zip(space.labels, space.positions or range(len(space.labels)), strict=True))
+    return positions, scale(min(positions.values()), max(positions.values()), _BOTTOM, _TOP)
+
+
 def _mean(belief: Belief, positions: Mapping[str, float]) -> tuple[float, float]:
     """Mean and standard deviation on a scale."""
     mean = sum(p * positions[label] for label, p in belief.items() if label in positions)
@@ -216,16 +233,15 @@ def _markers(story: Story, rounds: Sequence[Round], last: int) -> list[Child]:
                     text_anchor="middle",
                 )
             )
-    if story.scale:
-        return marks
-    y, hues = scale(0, 1, _BOTTOM, _TOP), colours(story)
+    hues, (positions, step) = colours(story), _steps(story) if story.scale else ({}, scale(0, 1, _BOTTOM, _TOP))
     for before, now in pairwise(rounds):
         was = {agent: outcome for outcome, agents in camps(before.beliefs).items() for agent in agents}
         for outcome, agents in camps(now.beliefs).items():
             for agent in agents:
                 if was.get(agent, outcome) != outcome:
                     about = el("title", f"{agent} changed sides to {outcome} in {round_name(now.number)}")
-                    place = round(y(now.beliefs[agent][outcome]), 1)
+                    belief = now.beliefs[agent]
+                    place = round(step(_mean(belief, positions)[0] if positions else belief[outcome]), 1)
                     marks.append(
                         el(
                             "circle",

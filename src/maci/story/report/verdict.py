@@ -11,7 +11,7 @@ from maci.controller.decisions import Finished
 from maci.render.markup import Child, Markup, el, join, percent, typeset
 from maci.render.strips import whole
 from maci.story.model import Belief
-from maci.story.outline import Outline, against, outline
+from maci.story.outline import Outline, against, outline, withheld_on_page
 from maci.story.recommendation import TEMPLATE, cited, recommendation
 from maci.story.report.parts import colours, linked, listed, names, prose, tile
 from maci.story.report.sources import Provenance
@@ -69,8 +69,8 @@ def _head(story: Story, look: Outline, source: Provenance) -> Markup:
     result = story.result
     if look.guess is None or look.p is None:
         if look.withheld:
-            why = look.withheld.replace("add `--force`", "start again with the setting `answer.force = true`")
-            return join(el("p", "Answer withheld", class_="answer"), el("p", sentence(why)))
+            why = sentence(withheld_on_page(story, look))
+            return join(el("p", "Answer withheld", class_="answer"), el("p", why))
         if result is not None:
             return join(el("p", "No answer", class_="answer"), el("p", stopped(story)))
         return join(el("p", "No belief yet", class_="answer"), _going(story, source))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
+from typing import Any
 from urllib.parse import quote
 
+from maci.cases.case import Case
 from maci.config import parameters
+from maci.controller.inputs import Opened, Seat
 from maci.render.markup import Child, Markup, el, grid, percent
 from maci.story import Story
 from maci.story.report.parts import colours, key_of, mixtures, tag
-from maci.story.words import figure, rejection_words, round_name, stop_of, unclear
+from maci.story.words import figure, plural, rejection_words, round_name, stop_of, unclear
 from maci.web.history import Summary
 from maci.web.pages.layout import count, moment, money, page, panel_of, standing, title_of, when
 
@@ -59,11 +63,19 @@ def _called(debate: Summary, *, seconds: bool = False) -> str:
 
 def _both(a: Side, b: Side, step: int | None) -> Markup:
     names = [el("a", _name(s), href=f"/debates/{quote(s.id)}") for s in (a, b)]
-    facts = [(name, x, y) for (name, x), y in zip(_facts(a).items(), _facts(b).values(), strict=True)]
+    one, other = a.story.opened, b.story.opened
+    came = zip((_facts(a) | _held(one, other)).items(), (_facts(b) | _held(other, one)).values(), strict=True)
+    facts = [(name, x, y) for (name, x), y in came]
     facts += [
         (mine.key, _set(mine.value), _set(theirs.value))
-        for mine, theirs in zip(parameters(a.story.opened.config), parameters(b.story.opened.config), strict=True)
+        for mine, theirs in zip(parameters(one.config), parameters(other.config), strict=True)
         if mine.value != theirs.value
+    ]
+    seats = [dict(_leaves(opened.table or {})) for opened in (one, other)]
+    facts += [
+        (name, x, y)
+        for name in dict.fromkeys((*seats[0], *seats[1]))
+        if (x := seats[0].get(name, "–")) != (y := seats[1].get(name, "–"))
     ]
     rows = (
         el("tr", el("th", name, scope="row"), (el("td", value, class_="words", dir="auto") for value in (x, y)))
@@ -113,17 +125,67 @@ def _facts(side: Side) -> dict[str, Child]:
     return {
         "Answer": given,
         "Probability": percent(None if answer is None else shares.get(answer)),
-        "State": standing(side.state, result),
+        "State": standing(side.state, story),
         "Why it stopped": stop_of(result) if result else "–",
         "Rounds": count(len(story.closed) - 1 if story.closed else 0),
         "Tokens": count(result.tokens if result else story.spent.tokens),
         "Dollars": money(result.usd if result else story.spent.usd),
-        "Panel": panel_of(story.opened.panel),
-        "Profile": story.opened.config.profile,
         "D, disagreement at the end": figure(last.signal("d") if last else None, 2),
         "Q, evidence quality at the end": figure(last.signal("q") if last else None, 2),
         "Known answer": story.opened.case.gold or "–",
     }
+
+
+def _held(opened: Opened, other: Opened) -> dict[str, Child]:
+    """What was debated, by whom and with what: all that can make this debate come out unlike the ``other``, beside settings."""
+    case, models = opened.case, opened.models
+
+    def who(seats: Sequence[Seat]) -> str:
+        named = ((seat.name, models.get(seat.name) or seat.family) for seat in seats)
+        return ", ".join(name if name == model else f"{name} ({model})" for name, model in named) or "–"
+
+    learned, stakes = opened.learned, opened.stakes
+    return {
+        "Question": case.question,
+        "Context": case.context or "–",
+        "Outcomes": ", ".join(case.outcomes.labels) or "named by the agents",
+        "Evidence given": _evidence(case, other.case),
+        "Evidence index": opened.corpus or "–",
+        "Panel": panel_of(opened.panel),
+        "Agents": who(opened.agents),
+        "Judges": who(opened.judges),
+        "Encoder": opened.encoder,
+        "Seed": str(opened.seed),
+        "Profile": opened.config.profile,
+        "Answers come from": opened.source or "–",
+        "Names compared by": opened.comparer or "–",
+        "Recommendation written by": opened.writer or "–",
+        "Schedule learnt from": f"{plural(learned.debates, 'debate')} of {learned.task}" if learned else "–",
+        "Utilities": str(stakes) if stakes else "–",
+        "Prompts": ", ".join(f"{name} {digest[:8]}" for name, digest in opened.prompts.items()) or "–",
+        "MACI": " ".join(filter(None, (opened.version, (opened.commit or "")[:12]))),
+    }
+
+
+def _evidence(case: Case, other: Case, most: int = 5) -> str:
+    """How many texts were given, and which of them the other debate was not given."""
+    alone = [text for text in case.evidence if text not in {*other.evidence}]
+    some = [shorten(text.id or text.source or text.text, 60, placeholder=" …") for text in alone[:most]]
+    some += [f"{len(alone) - most} more"] if len(alone) > most else []
+    return plural(len(case.evidence), "text") + (f"; only here: {'; '.join(some)}" if some else "")
+
+
+def _leaves(table: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Everything that a panel of models sets, by where it stands; models and names are among who debates."""
+    if isinstance(table, Mapping):
+        for key, value in table.items():
+            if key not in ("name", "model"):
+                yield from _leaves(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(table, (list, tuple)) and all(isinstance(seat, Mapping) for seat in table):
+        for number, seat in enumerate(table, 1):
+            yield from _leaves(seat, f"{path}.{seat.get('name', number)}")
+    else:
+        yield path, _set(table)
 
 
 def _name(side: Side) -> Markup:

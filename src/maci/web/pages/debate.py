@@ -7,11 +7,12 @@ from urllib.parse import quote, urlencode
 
 from maci.acquisition.answers import asks_which
 from maci.acquisition.plan import Item
-from maci.agents.contentiousness import STANCES
+from maci.agents.contentiousness import STANCES, tone
 from maci.controller.events import Event
 from maci.render.markup import Child, Markup, el, join
 from maci.story import Story
 from maci.story.log import happened
+from maci.story.report.gate import told_as
 from maci.story.report.rounds import stepper
 from maci.story.report.thread import tools
 from maci.story.report.verdict import asked
@@ -153,9 +154,9 @@ def controls(
     if state == "running":
         return join(question, el("div", act("pause", "Pause"), act("stop", "Stop"), class_="buttons"))
     if state == "paused":
-        return join(question, el("div", act("go", "Go on", "home"), act("stop", "Stop"), class_="buttons"))
+        return join(question, el("div", act("go", "Resume", "home"), act("stop", "Stop"), class_="buttons"))
     if state == "broken":
-        again = el("button", "Go on with it", type="submit", class_="home", id="do-resume")
+        again = el("button", "Resume", type="submit", class_="home", id="do-resume")
         form = el("form", hidden(visit), again, method="post", action=f"{link}/resume")
         return el("div", form, class_="buttons")
     exports = (
@@ -254,7 +255,9 @@ def _dial_form(id: str, story: Story, visit: Visit) -> Markup:
         else None,
         el("p", "", class_="done small-print"),
         el("p", _HELD, class_="small-print"),
-        el("ul", (el("li", stance.tone, data_cl=stance.cl) for stance in STANCES), id="stances", hidden=True),
+        el("ul", (el("li", tone(s.cl, told), data_cl=s.cl) for s in STANCES), id="stances", hidden=True)
+        if (told := told_as(story))
+        else None,
         method="post",
         action=f"/debates/{quote(id)}/hand",
         class_="stack",

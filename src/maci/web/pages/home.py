@@ -168,7 +168,7 @@ def _row(item: Summary) -> Markup:
     )
 
 
-_KINDS = {"right": "good", "wrong": "bad", "asked": "soft", "by hand": "soft"}
+_KINDS = {"right": "good", "asked": "soft", "by hand": "soft"}
 """Badges beside the state."""
 
 
@@ -176,7 +176,10 @@ def _state(item: Summary) -> Markup:
     if item.state != "finished":
         return state_tag(item.state)
     answered = item.answer is not None
-    return ended_tag(item.stop_reason, answered=answered, withheld=item.withheld, agreed=item.agreed, over="")
+    wrong = item.right is False
+    return ended_tag(
+        item.stop_reason, answered=answered, withheld=item.withheld, agreed=item.agreed, wrong=wrong, over=""
+    )
 
 
 def _pages(total: int, number: int, query: str, only: str) -> Markup | None:

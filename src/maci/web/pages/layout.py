@@ -15,10 +15,11 @@ from textwrap import shorten
 from urllib.parse import quote
 
 from maci import __version__
-from maci.controller.decisions import Finished
 from maci.llm.usage import dollars
 from maci.render import style
 from maci.render.markup import Child, Markup, el, grid, join
+from maci.story import Story
+from maci.story.outline import known_wrong
 from maci.story.words import STOPS
 from maci.web.guard import Visit
 
@@ -78,9 +79,17 @@ _ENDS = {
 
 
 def ended_tag(
-    reason: str, *, answered: bool = True, withheld: bool = False, agreed: bool | None = None, over: str = "finished: "
+    reason: str,
+    *,
+    answered: bool = True,
+    withheld: bool = False,
+    agreed: bool | None = None,
+    wrong: bool = False,
+    over: str = "finished: ",
 ) -> Markup:
-    """How a debate that is over ended: green only where the agents agree. ``over``: what is said before the cause.
+    """How a debate that is over ended: green only where the agents agree, and not on an answer that is known to be wrong.
+
+    ``over``: what is said before the cause.
 
     >>> ended_tag("budget", answered=False)
     '<span class="tag bad">no answer: out of budget</span>'
@@ -90,6 +99,8 @@ def ended_tag(
     '<span class="tag warn">finished: agreed, not settled</span>'
     >>> ended_tag("plateau", answered=False, withheld=True)
     '<span class="tag warn">finished: answer withheld</span>'
+    >>> ended_tag("consensus", agreed=True, wrong=True), ended_tag("max_rounds", wrong=True)
+    ('<span class="tag bad">finished: agreed, but wrong</span>', '<span class="tag bad">finished: last round played, wrong</span>')
     """
     cause = "answer withheld" if withheld else _ENDS.get("impasse" if agreed is False else reason, "")
     cause = "agreed, not settled" if agreed and cause == _ENDS["impasse"] else cause
@@ -97,18 +108,21 @@ def ended_tag(
         return el("span", f"no answer: {_ENDS.get(reason, reason)}", class_="tag bad")
     kind = "bad" if reason == "error" else "warn" if cause else "good" if agreed else "soft"
     cause = cause or ("agreed" if agreed else "")
+    if wrong:
+        kind, cause = "bad", f"{cause}, {'but wrong' if agreed else 'wrong'}" if cause else "wrong"
     return el("span", f"{over}{cause}" if cause else "finished", class_=f"tag {kind}")
 
 
-def standing(state: str, result: Finished | None) -> Markup:
+def standing(state: str, story: Story) -> Markup:
     """Where a debate stands, or how it ended."""
-    if result is None:
+    if (result := story.result) is None:
         return state_tag(state)
     return ended_tag(
         result.stop_reason,
         answered=result.given is not None,
         withheld=result.abstained is not None,
         agreed=result.agreed,
+        wrong=known_wrong(story),
     )
 
 

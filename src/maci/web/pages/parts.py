@@ -14,7 +14,7 @@ from maci.story.report.rounds import round_box, unfolded
 from maci.story.report.sources import evidence, plan
 from maci.story.report.trajectory import moved
 from maci.story.report.verdict import answered, details
-from maci.story.words import plural, round_name, stop_of
+from maci.story.words import ALL, plural, round_name, stop_of
 from maci.web.pages.layout import count, money, standing
 
 
@@ -25,7 +25,7 @@ def panels(story: Story, state: str, asking: Item | None = None) -> dict[str, Ma
         "p", "Nothing was measured." if over else "Nothing is measured before the openings are in.", class_="soft"
     )
     parts = {
-        "p-state": standing("asking" if asking and state == "running" else state, story.result),
+        "p-state": standing("asking" if asking and state == "running" else state, story),
         "p-now": _now(story, state),
         "p-verdict": answered(story),
         "p-details": details(story),
@@ -116,7 +116,7 @@ def _beliefs(story: Story) -> Markup:
     each = stack(list(now.beliefs.items()), labels, f"Each agent's belief, {round_name(now.number)}")
     weights = ", ".join(f"{name} {weight:.2f}" for name, weight in now.weights.items())
     figures = (
-        el("figure", el("figcaption", "All agents together, round by round"), mixtures(story, labels)),
+        el("figure", el("figcaption", f"{ALL.capitalize()}, round by round"), mixtures(story, labels)),
         el(
             "figure",
             el("figcaption", f"Each agent, {round_name(now.number)}"),

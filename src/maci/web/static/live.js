@@ -48,7 +48,8 @@ const told = cl => {
   const near = [...document.querySelectorAll('#stances li')].sort((a, b) => Math.abs(a.dataset.cl - cl) - Math.abs(b.dataset.cl - cl) || a.dataset.cl - b.dataset.cl)[0];
   for (const part of document.querySelectorAll('#p-dials .at-round:not([hidden])')) {
     const angle = Math.PI * (1 - cl), x = 70 + 56 * Math.cos(angle), y = 66 - 56 * Math.sin(angle);
-    if (near) part.querySelector('.told').textContent = near.textContent;
+    const words = part.querySelector('.told'); // readers are told nothing
+    if (near && words) words.textContent = near.textContent;
     part.querySelector('.arc-value').textContent = cl.toFixed(2);
     part.querySelector('.arc-done').setAttribute('d', `M14,66A56,56 0 0 1 ${x},${y}`);
     part.querySelector('.arc circle').setAttribute('cx', x); part.querySelector('.arc circle').setAttribute('cy', y);

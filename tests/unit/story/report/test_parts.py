@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from helpers import make_case, play, script, seat, settings, turn
+from helpers import arg, make_case, play, script, seat, settings, turn
 from maci.acquisition.plan import Shift
+from maci.cases.case import Document
+from maci.evidence.span import document_spans
 from maci.render.strips import whole
 from maci.story import Story
-from maci.story.report.parts import colours
-from maci.story.report.sources import _shift
+from maci.story.report.parts import colours, prose
+from maci.story.report.sources import _shift, evidence
 from maci.story.report.thread import argument, lanes, tools
 from page_helpers import Reader
 from stories import story_of
@@ -40,6 +42,26 @@ def test_a_card_has_its_fate_its_replies_and_the_cited_words_marked():
     assert 'class="argument rejected"' in rejected and "graded it too low (0.24, needs 0.30)" in rejected
     again = argument(story.said["3B1"], story)
     assert "says again what it said in" in again and 'class="argument admitted again"' in again
+
+
+def test_evidence_has_one_name_in_cards_sentences_and_the_list() -> None:
+    texts = (
+        Document("High fever and a rash.", source="Ward book"),
+        Document("Pain behind the eyes.", source="Ward book"),
+        Document("Low platelets.", source="Laboratory", id="lab-7"),
+        Document("No cough."),
+    )
+    case = make_case(evidence=texts)
+    spans = [span.id for span in document_spans(case)]
+    said = turn(0.9, 0.1, args=[arg("It fits.", *spans)])
+    story = Story.of(play(seat([script(n, said) for n in "xy"], None, case), settings("max_rounds=2"), case))
+    card, listed = text_of(argument(story.said["0A1"], story)), text_of(evidence(story))
+    sentence = text_of(prose(story)(f"Nothing deals with {', '.join(spans)}."))
+    known = ("Ward book 1", "Ward book 2", "lab-7", "evidence 4")
+    assert sentence.replace(" ,", ",").replace(" .", ".") == f"Nothing deals with {', '.join(known)}."
+    for name in known:
+        assert name in card and name in listed
+    assert spans[0] not in card + listed
 
 
 def test_a_round_has_a_lane_for_each_agent_in_seat_order():

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from helpers import make_case, play, script, seat, settings, turn
+from maci.agents.contentiousness import tone
 from maci.cases.outcomes import OutcomeSpace
 from maci.controller.inputs import Acquired
 from maci.story import Story
@@ -45,6 +46,31 @@ def test_a_scale_shows_means_with_their_spread_and_colours_that_diverge():
     assert colours(story) == {"-1": "s0", "0": "s3", "+1": "s6"}
 
 
+def scaled(labels: tuple[str, ...], *turns: tuple[tuple[float, ...], ...]) -> Story:
+    case = make_case(OutcomeSpace(kind="ordered", labels=labels, positions=tuple(range(len(labels)))))
+    agents = [script(name, *(turn(*p, labels=labels) for p in said)) for name, said in zip("abc", turns, strict=False)]
+    return Story.of(play(seat(agents, [], case), settings("crit.enabled=false", "max_rounds=2"), case))
+
+
+def test_the_steps_of_a_scale_are_written_out_and_a_change_of_sides_is_marked_on_it_too():
+    labels = ("not enough evidence", "some evidence of a defect", "proven")
+    turned = ((0.8, 0.1, 0.1), (0.1, 0.1, 0.8))
+    drawn = trajectory(scaled(labels, turned, ((0.1, 0.1, 0.8),)))
+    said = re.findall(r'class="tick[^"]*">([^<]*)</text>', drawn)
+    assert "…" not in "".join(said)
+    for label in labels:
+        assert label in " ".join(said)
+    assert "a changed sides to proven in round 1" in drawn and "○ an agent changed sides" in drawn
+
+
+def test_a_long_label_is_written_out_where_there_is_room():
+    label = "replace the bearings of the northern span before the winter and close it until then"
+    drawn = trajectory(Story.of(play(seat([script(n, turn(0.9, 0.1, labels=(label, "wait"))) for n in "xy"]),
+                                     settings("max_rounds=2"), make_case((label, "wait")))))  # fmt: skip
+    ends = " ".join(re.findall(r"</title>([^<]*)</text>", drawn)).replace("\N{NO-BREAK SPACE}", " ")
+    assert f"90 % {label}" in ends and "…" not in ends
+
+
 def test_the_papers_signals_stand_in_one_table():
     table = evolution(story_of("outage"))
     assert all(f">{name}<" in table for name in ("W̃₁", "shared inf.", "entropy", "Q", "O", "CRIT", "D", "CL"))
@@ -69,4 +95,21 @@ def test_the_instrument_shows_the_newest_round_and_the_words_agents_are_given():
         ("3", " hidden"),
         ("4", ""),
     ]
-    assert "Be agreeable and supportive." in drawn  # CL 0.2 in round 4
+
+
+def test_only_language_models_are_said_to_be_told_how_contentious_to_be_in_the_words_they_get():
+    story = story_of("bridge")  # scripted: CL 0.2 in round 4
+    assert "told" not in instrument(story)
+    models = replace(story, opened=replace(story.opened, prompts={"turn": "0123456789abcdef"}))
+    assert "Language models are told:" in instrument(models) and "Be agreeable and supportive." in instrument(models)
+    config = settings("agents.tone=placebo")
+    placebo = replace(story, opened=replace(models.opened, config=config))
+    assert "Be agreeable" not in instrument(placebo) and tone(0.2, "placebo") in instrument(placebo)
+
+
+def test_rounds_without_an_instrument_are_pointed_to():
+    story = story_of("bridge")
+    many = tuple(replace(story.rounds[2], number=n) for n in range(1, 11))
+    drawn = instrument(replace(story, rounds=(story.rounds[0], *many)))
+    assert drawn.count('class="at-round"') == 8 and "For rounds 1 to 2, see the history below." in drawn
+    assert "see the history" not in instrument(story)
