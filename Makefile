@@ -60,7 +60,7 @@ test: $(VENV)/.dev  ## every test that pip alone can provide for
 	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models, a browser, Inspect and other clients, a mock of model APIs from npm); \`make test-system\` runs it."
 
 test-long: $(VENV)/.dev  ## memory over 10,000 debates in one process (SOAK="--tiny 500 --readers 30": fewer), and fuzzing
-	@fuzzed=0; $(MAKE) --no-print-directory fuzz || fuzzed=1; PYTHONPATH=tests $(BIN)/python -m soak.memory $(SOAK) && exit $$fuzzed
+	@PYTHONPATH=tests $(BIN)/python -m fuzz.run --for $(FOR); fuzzed=$$?; PYTHONPATH=tests $(BIN)/python -m soak.memory $(SOAK) && exit $$fuzzed
 
 FOR ?= 30m
 fuzz: $(VENV)/.dev  ## everything strangers can hand in, changed at random (FOR=30m); what fails is kept in tests/fuzz/found
