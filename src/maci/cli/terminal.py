@@ -38,7 +38,7 @@ from rich.progress import Progress as Bars
 from rich.segment import ControlType, Segment
 from rich.text import Text
 
-from maci.render.markup import clean, percent, typeset
+from maci.render.markup import clean, percent, plain, typeset
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -230,7 +230,7 @@ class Lines:
     def say(self, text: str = "", style: str = "", hang: int = 2) -> None:
         """Print one item; ``hang``: by how much its further lines stand in."""
         shown = clean(" ".join(text.splitlines()))
-        shown = shown if self.folded else shown.replace("\N{NO-BREAK SPACE}", " ")
+        shown = shown if self.folded else plain(shown)
         if self.folded and len(shown) > self.out.width:
             margin = " " * (len(shown) - len(shown.lstrip()))
             shown = fill(
