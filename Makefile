@@ -7,7 +7,7 @@ DATA := $(or $(MACI_DATA),$(wildcard ../shared/data))
 export MACI_DATA := $(DATA)
 CHAOS_FIGURES := $(or $(TMPDIR),/tmp)/maci-chaos-figures.jsonl
 
-.PHONY: help demo test test-long test-system check bench chaos docs tables fuzz pin clean
+.PHONY: help demo test test-long test-system test-extras check bench chaos docs tables fuzz pin clean
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
@@ -57,7 +57,7 @@ demo: $(VENV)/.core  ## a real debate on the embedded panel, its record and its 
 
 test: $(VENV)/.dev  ## every test that pip alone can provide for
 	@$(BIN)/python -m pytest -n 2 -m "not system"
-	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models, a browser, Inspect and other clients, a mock of model APIs from npm); \`make test-system\` runs it."
+	@echo "Not run here: the system tier (a fresh clone set up from the README, PostgreSQL, Ray, local models, a browser, Inspect and other clients, a mock of model APIs from npm); \`make test-system\` runs it, and \`make test-extras\` every extra from the wheel."
 
 test-long: $(VENV)/.dev  ## memory over 10,000 debates in one process (SOAK="--tiny 500 --readers 30": fewer), and fuzzing
 	@PYTHONPATH=tests $(BIN)/python -m fuzz.run --for $(FOR); fuzzed=$$?; PYTHONPATH=tests $(BIN)/python -m soak.memory $(SOAK) && exit $$fuzzed
@@ -72,6 +72,9 @@ test-system: $(VENV)/.dev $(VENV)/.ray $(CLIENTS)/.done $(PEERS)/.done  ## the r
 	@$(CLIENTS)/bin/python -m pytest -m system tests/docs/test_examples.py
 	@$(CLIENTS)/bin/python -m pytest -W default tests/system/test_clients.py  # warnings of other people's code
 	@MACI_PEERS=$(PEERS)/bin/python $(BIN)/python -m pytest -m system tests/system tests/browser tests/chaos tests/docs
+
+test-extras: $(VENV)/.dev  ## every extra from the wheel, each in an empty environment (gigabytes)
+	@MACI_EVERY_EXTRA=1 $(BIN)/python -m pytest -m system -rs tests/system/test_packages.py
 
 check: $(VENV)/.dev  ## lint, types, import directions
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

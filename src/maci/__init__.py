@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from maci.record.transcript import Transcript, read
     from maci.seating.table import Table, opening
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 _DOORS = {
     "Agent": "maci.agents.agent",

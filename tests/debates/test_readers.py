@@ -14,6 +14,7 @@ from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.controller.decisions import Finished, Gated, Initialized
 from maci.controller.inputs import Retrieved
+from maci.debating.api import run
 from maci.debating.loop import debate
 from maci.errors import EvidenceError
 from maci.evidence.encode import load_encoder
@@ -23,6 +24,7 @@ from maci.record.replay import replay
 from maci.seating.models import ReaderPanel
 from maci.seating.table import opening
 from maci.seating.tables import Tables
+from maci.story.outline import outline
 
 DATA = Path(os.environ.get("MACI_DATA") or "missing")
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the public data sets are not here: set MACI_DATA")
@@ -101,6 +103,28 @@ def test_outcomes_may_be_called_by_another_name():
     case = Case(question="Which?", context="Itchy red eyes.", outcomes=OutcomeSpace(labels=("flu", "break-bone fever")))
     table = Tables("readers", load_encoder()).table(case)
     assert set(play(table, case)[-1].distribution) == {"flu", "break-bone fever"}
+
+
+@pytest.mark.parametrize(
+    ("question", "context"),
+    [
+        ("Which disease?", ""),
+        ("Is it dengue fever or gout?", ""),
+        ("Which disease does she have?", "A woman of 45 years comes to the clinic, ill for two days."),
+        ("What is it?", "Pain."),  # which either has
+    ],
+)
+def test_a_case_that_says_nothing_to_match_is_withheld_with_the_next_step(question, context):
+    result = run(question, outcomes=["Dengue fever", "Gout"], context=context, panel="readers")
+    assert result.answer is None and result.withheld
+    why = outline(result.story).withheld
+    assert why.startswith("Word statistics cannot decide") and ("describe the case" in why or "in common" in why), why
+
+
+def test_a_question_that_describes_the_case_is_answered():
+    asked = {"outcomes": ["Dengue fever", "Gout"], "panel": "readers"}
+    assert run("Which disease brings fever and pain behind the eyes?", **asked).answer == "Dengue fever"
+    assert run("What is it?", context="A hot, swollen and painful big toe.", **asked).answer == "Gout"
 
 
 def test_an_open_case_ranges_over_everything_the_library_knows():

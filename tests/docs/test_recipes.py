@@ -24,6 +24,17 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
 
+def test_every_convention_names_a_test_that_is_there() -> None:
+    table = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8").split("\n## ")[0]
+    head, _, *rows = [line.strip("|").split(" | ") for line in table.splitlines() if line.startswith("|")]
+    assert len(rows) > 20 and [len(row) for row in rows] == [len(head)] * len(rows)
+    for convention, _, proof in rows:
+        named = re.findall(r"`(tests/[^`]*)`", proof)
+        assert named, convention
+        for path in named:
+            assert re.search(r"^def test_", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), path
+
+
 @pytest.fixture(scope="module")
 def workflow() -> dict[str, Any]:
     found: dict[str, Any] = read(EXAMPLES / "github" / "debate.yml")

@@ -1,6 +1,7 @@
 """What people install: wheel and source archive are whole, and what the README shows works from the wheel in empty environments.
 
-Core, `web`, `local`, `mcp`, `otel`, `pdf` and the recipes by default; every other extra with ``MACI_EVERY_EXTRA=1`` (gigabytes).
+Core, `web`, `local`, `mcp`, `otel`, `pdf` and the recipes by default; every other extra with ``MACI_EVERY_EXTRA=1`` (gigabytes), which
+`make test-extras` sets.
 """
 
 from __future__ import annotations

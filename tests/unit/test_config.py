@@ -118,8 +118,21 @@ def test_a_config_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_limits_that_cross_are_refused() -> None:
-    assert "stop.min_rounds = 2 is above stop.max_rounds = 1: set both" in refused("max_rounds=1")
+    assert "stop.min_rounds = 2 is above stop.max_rounds = 1: set both" in refused("max_rounds=1", "min_rounds=2")
+    assert "stop.min_rounds = 9 is above stop.max_rounds = 8: set both" in refused("min_rounds=9")
     assert "dials.cl_min = 0.5 is above dials.cl_max = 0.4" in refused("cl_min=0.5", "cl_max=0.4")
+
+
+def test_who_lowers_max_rounds_alone_lowers_min_rounds_with_it_and_is_told() -> None:
+    alone = load(sets=["max_rounds=1"], environ={})
+    assert (alone.stop.min_rounds, alone.stop.max_rounds) == (1, 1)
+    assert alone.notes == ("min_rounds was lowered from 2 to 1, because max_rounds is 1",)
+    panels = load(base={"min_rounds": 5}, environ={"MACI_MIN_ROUNDS": "4"}, sets=["max_rounds=3"])  # chosen lower down
+    assert panels.stop.min_rounds == 3 and panels.notes[0].startswith("min_rounds was lowered from 4 to 3")
+    assert not load(sets=["max_rounds=1", "min_rounds=1"], environ={}).notes and not load(environ={}).notes
+    assert (
+        Config.model_validate_json(alone.model_dump_json()).stop == alone.stop
+    )  # nothing in a record but the settings
 
 
 def test_every_parameter_has_a_symbol_a_meaning_and_a_range() -> None:

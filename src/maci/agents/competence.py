@@ -12,7 +12,8 @@ that is told right and one that is told wrong (Agresti & Caffo 2000), so that a 
 Copies of a text are held out with it and count once, so that a few texts written out again and again prove nothing.
 
 The case resembles the texts where it shares enough words with the texts of one outcome, and its nearest text is not much further
-from it than texts are from one another.
+from it than texts are from one another. One of the shared words must tell something: it is about the case (not *disease* or *day*, and
+in a question alone not the outcomes' names), and not all outcomes have texts that say it.
 
 Readers do not read the question, so it must ask which outcome the case is like: they cannot exclude, compare or count.
 
@@ -34,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maci.agents.anchor import Finding
-from maci.agents.library import Library, View, weigh
+from maci.agents.library import NO_FINDING, Library, View, weigh
 from maci.agents.reader import FAMILIES, Conduct, Family, Rows
 from maci.evidence.intake import Affirmed, affirmed
 from maci.evidence.lexical import terms
@@ -175,6 +176,15 @@ def resembles(view: View, library: Library, near: float) -> bool:
     here = view.counts > 0
     shared = max(int(here[library.subject == outcome].any(axis=0).sum()) for outcome in np.unique(library.subject))
     return shared >= min(_WORDS, math.ceil(_SHARE * max(1, len(view.words)))) and near >= _NEAR
+
+
+def tells(text: str, library: Library, *, named: bool = True) -> bool:
+    """Whether a case says anything that tells its outcomes apart; ``named``: the outcomes' own names count."""
+    view = library.view(text if named else library.unnamed(text))
+    return any(
+        seen.any() and word not in NO_FINDING and word not in library.common
+        for word, seen in zip(view.words, view.counts.T, strict=True)
+    )
 
 
 def relies(text: str, library: Library, like: Callable[[str], bool]) -> str:

@@ -186,7 +186,11 @@ class Library:
 
     def nameless(self, row: int) -> str:
         """A span's text without the names of outcomes, which a case would not have."""
-        return self._names.sub(" ", self.spans[row].text)
+        return self.unnamed(self.spans[row].text)
+
+    def unnamed(self, text: str) -> str:
+        """A text without the names of outcomes."""
+        return self._names.sub(" ", text)
 
     @cached_property
     def common(self) -> frozenset[str]:
@@ -244,15 +248,14 @@ _CHUNK = re.compile(
 """Where one finding ends and another begins."""
 _FINDING, _SHORT = 5, 3
 """Words of a finding at most, and telling words of a passage that is one finding."""
-
-
-_NO_FINDING = frozenset(
+NO_FINDING = frozenset(
     terms(
         "day days week weeks month year years hour hours minute minutes old man woman boy girl last few ago little lot ill "
         "patient time disease illness condition diagnosis symptom case one two three four five kg cm mm km euro euros dollar dollars "
         "percent"
     )
 )
+"""Words that are no finding by themselves."""
 
 
 def phrases(text: str, shared: set[str], named: set[str]) -> list[str]:
@@ -272,7 +275,7 @@ def phrases(text: str, shared: set[str], named: set[str]) -> list[str]:
         known = [not stem or bool(stem & shared) for stem in stems]
         for fits, run in groupby(range(len(words)), known.__getitem__):
             telling = [i for i in run if stems[i]] if fits else []
-            own = {stem for i in telling for stem in stems[i] if not stem.isdigit()} - told - _NO_FINDING
+            own = {stem for i in telling for stem in stems[i] if not stem.isdigit()} - told - NO_FINDING
             if not own & named:
                 continue
             told |= own

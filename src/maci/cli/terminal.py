@@ -38,7 +38,7 @@ from rich.progress import Progress as Bars
 from rich.segment import ControlType, Segment
 from rich.text import Text
 
-from maci.render.markup import clean, percent, typeset
+from maci.render.markup import clean, percent, plain, typeset
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -246,7 +246,7 @@ class Lines:
         """
         shown, end = (clean(" ".join(part.splitlines())) for part in (text, end))
         if not self.folded:
-            return f"{shown}{end}".replace("\N{NO-BREAK SPACE}", " ")
+            return plain(shown + end)
         if len(shown) + len(end) <= self.out.width:
             return shown + end
         kept = end if len(end) <= self.out.width // 2 else ""

@@ -183,12 +183,20 @@ def _from_sets(sets: Iterable[str]) -> dict[str, Any]:
     return flat
 
 
-def build(profile: str, values: Mapping[str, Any]) -> Config:
-    """A validated config from a profile and dotted values on top of it."""
+def build(profile: str, *layers: Mapping[str, Any]) -> Config:
+    """A validated config from a profile and dotted values on top of it, in layers that each override the ones before.
+
+    ``max_rounds`` below ``min_rounds`` is an error only where both were chosen together: else ``min_rounds``, which whoever shortened
+    the debate did not ask for, is lowered with a note.
+
+    >>> build("default", {"max_rounds": 1}).notes
+    ('min_rounds was lowered from 2 to 1, because max_rounds is 1',)
+    """
     if not isinstance(profile, str) or profile not in PROFILES:
         raise ConfigError(f"unknown profile {profile!r}: choose one of {', '.join(PROFILES)}")
     nested: dict[str, Any] = {"profile": profile}
-    chosen = {full_key(key): value for key, value in values.items()}
+    named = [{full_key(key): value for key, value in layer.items()} for layer in layers]
+    chosen = {key: value for layer in named for key, value in layer.items()}
     if "gate.tau_q" in chosen:  # a gate that somebody set is not fitted to the evidence
         chosen.setdefault("gate.fit_tau_q", False)
     for key, value in {**PROFILES[profile], **chosen}.items():
@@ -205,7 +213,13 @@ def build(profile: str, values: Mapping[str, Any]) -> Config:
             f"dials.schedule = {config.dials.schedule} moves one step α: dials.alpha_i = {config.dials.alpha_i} and "
             f"dials.alpha_d = {config.dials.alpha_d} must be the same"
         )
-    if config.stop.min_rounds > config.stop.max_rounds:
+    least, most = (
+        max((i for i, layer in enumerate(named) if key in layer), default=-1)
+        for key in ("stop.min_rounds", "stop.max_rounds")
+    )
+    if least < most:
+        config = config.shortened()
+    elif config.stop.min_rounds > config.stop.max_rounds:
         raise ConfigError(
             f"stop.min_rounds = {config.stop.min_rounds} is above stop.max_rounds = {config.stop.max_rounds}: set both"
         )
@@ -244,7 +258,6 @@ def load(
     """
     named, from_file = _from_toml(file) if file else (None, {})
     from_env = _from_env(os.environ if environ is None else environ)
-    lowest = {full_key(key): value for key, value in base.items()}
-    own = {**from_file, **from_env, **_from_sets(sets), **given}
-    plugins.name_schedule(str(own.get("dials.schedule", "")))
-    return build(profile or named or "default", {**lowest, **own})
+    own = (from_file, from_env, _from_sets(sets), given)
+    plugins.name_schedule(str({key: value for layer in own for key, value in layer.items()}.get("dials.schedule", "")))
+    return build(profile or named or "default", base, *own)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import PrivateAttr
+
 from maci.config.fields import (
     ByAgent,
     ByCoverage,
@@ -441,6 +443,21 @@ class Config(SettingsGroup):
     triage: Triage = Triage()
     budget: Budget = Budget()
     plan: Plan = Plan()
+    _notes: tuple[str, ...] = PrivateAttr(())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was changed so that the settings fit together, for whoever chose them; no part of a record of the settings."""
+        return self._notes
+
+    def shortened(self) -> Config:
+        """The same with ``min_rounds`` no higher than ``max_rounds``, and a note that says so."""
+        least, most = self.stop.min_rounds, self.stop.max_rounds
+        if least <= most:
+            return self
+        config = self.model_copy(update={"stop": self.stop.model_copy(update={"min_rounds": most})})
+        config._notes = (*self._notes, f"min_rounds was lowered from {least} to {most}, because max_rounds is {most}")
+        return config
 
 
 def unplanned(config: Config) -> Config:

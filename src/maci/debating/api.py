@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -287,12 +287,16 @@ def _with_evidence(case: Case, given: Evidence) -> tuple[Case, Path | None, tupl
         raise InputError(f"evidence is {str(given)!r:.60}: there is no such file or folder; give texts as a list")
     if one and is_index(Path(cast(str, given))):
         return case, Path(cast(str, given)), ()
+    if not one and (isinstance(given, bytes | Mapping) or not isinstance(given, Iterable)):
+        raise InputError(f"evidence is {given!r:.60}: give a file, a folder, or a list of texts, documents and paths")
     documents, skipped = list[Document](), list[str]()
-    for item in [Path(cast(str, given))] if one else cast(Sequence[Any], given):
+    for place, item in enumerate([Path(cast(str, given))] if one else cast(Iterable[Any], given)):
+        if not isinstance(item, str | Path | Document):
+            raise InputError(f"evidence[{place}] is {item!r:.60}: give a text, a Document or a path")
         if isinstance(item, Path):
             corpus = Corpus.read(item)
             documents += [Document(span.text, source=span.source, label=span.label) for span in corpus.spans]
             skipped += [f"not read: {each}" for each in corpus.skipped]
         else:
-            documents.append(item if isinstance(item, Document) else Document(str(item)))
+            documents.append(item if isinstance(item, Document) else Document(item))
     return replace(case, evidence=(*case.evidence, *documents)), None, tuple(skipped)

@@ -12,7 +12,7 @@ from maci.controller.decisions import Finished
 from maci.controller.ending import forced
 from maci.controller.events import Event
 from maci.errors import InputError
-from maci.render.markup import document, el
+from maci.render.markup import document, el, plain
 from maci.seating.seating import unpriced
 from maci.story import Story
 from maci.story.model import Statement
@@ -64,8 +64,8 @@ class DebateResult:
         """Why there is no answer; empty where there is one."""
         look = self._look
         if look.withheld and self.finished.unfit:
-            return look.withheld + forced('pass `settings={"answer.force": True}`')
-        return look.withheld or ("" if look.answer is not None else self.finished.detail)
+            return plain(look.withheld) + forced('pass `settings={"answer.force": True}`')
+        return plain(look.withheld) or ("" if look.answer is not None else self.finished.detail)
 
     @property
     def probability(self) -> float | None:
@@ -81,12 +81,12 @@ class DebateResult:
     @property
     def why(self) -> tuple[str, ...]:
         """The best arguments for the answer, a sentence or two each."""
-        return self._look.why
+        return tuple(map(plain, self._look.why))
 
     @property
     def against(self) -> tuple[str, ...]:
         """What speaks against it."""
-        return self._look.against
+        return tuple(map(plain, self._look.against))
 
     @property
     def plan(self) -> PlanPage | None:

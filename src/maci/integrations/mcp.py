@@ -44,6 +44,7 @@ from maci.llm.models import price_for
 from maci.paths import run_dir, slug
 from maci.record.replay import telling
 from maci.record.transcript import read
+from maci.render.markup import plain
 from maci.render.text import to_markdown
 from maci.seating.project import with_project
 from maci.seating.seating import ASKING, PanelChoice, check_models, open_house
@@ -260,7 +261,7 @@ def _result(id: str, result: DebateResult) -> RunResult:
         raise EnvironmentError_(f"the debate {id} came to no answer: {end.detail}{more}")
     plan = result.plan
     return RunResult(
-        run=id, answer=result.answer, probability=result.probability, withheld=outline(result.story).withheld,
+        run=id, answer=result.answer, probability=result.probability, withheld=plain(outline(result.story).withheld),
         distribution={} if end.unfit else result.distribution,
         why=[] if result.guess is None else list(result.why), against=[] if result.guess is None else list(result.against),
         ask_next=[] if plan is None else [item.text for item in plan.items],
@@ -332,6 +333,7 @@ Texts = Annotated[list[str] | None, Field(description="texts that may be cited")
 Panel = Annotated[str | None, Field(description="a configured panel; without it the server's default debates")]
 Tokens = Annotated[int | None, Field(description="most tokens to spend; the server has a ceiling too", ge=1)]
 Dollars = Annotated[float | None, Field(description="most dollars to spend; the server has a ceiling too", gt=0)]
+Rounds = Annotated[int | None, Field(description="the last round", ge=1, le=20)]
 Run = Annotated[str, Field(description="a run, as `search_runs` or a debate names it")]
 
 
@@ -373,7 +375,7 @@ def server(service: DebateService) -> MCPServer[Any]:
     async def debate(
         ctx: Context[Any, Any], question: Question, outcomes: Outcomes = None, context: Known = "", evidence: Texts = None,
         panel: Panel = None, budget_tokens: Tokens = None, budget_usd: Dollars = None,
-        max_rounds: Annotated[int | None, Field(ge=1, le=20)] = None, seed: Annotated[int, Field(ge=0)] = 0,
+        max_rounds: Rounds = None, seed: Annotated[int, Field(ge=0)] = 0,
     ) -> RunResult:  # fmt: skip
         """Have a panel of agents debate a question; the result has a probability for each outcome."""
         return await hold(

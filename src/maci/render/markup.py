@@ -62,6 +62,15 @@ def percent(p: float | None) -> str:
     return f"{100 * p:.0f}\N{NO-BREAK SPACE}%"
 
 
+def plain(text: str) -> str:
+    """A text for programs, which search it: spaces that do not break are spaces.
+
+    >>> plain(f"Gout ({percent(0.19)} overall)") == "Gout (19 % overall)"
+    True
+    """
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def typeset(sentence: str) -> str:
     """A sentence of the record with its numbers as people write them; labels such as -2 stay as they are.
 

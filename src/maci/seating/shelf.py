@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maci.acquisition.plan import Residual, Survey
 from maci.acquisition.proposals import Surveyor
-from maci.agents.competence import Competence, asks, examine, relies, resembles
+from maci.agents.competence import Competence, asks, examine, relies, resembles, tells
 from maci.agents.judges.reader import ReaderJudge, reader_judges
 from maci.agents.library import Latest, Library, subjects_of
 from maci.cases.case import REDACTED, Case
@@ -141,6 +141,11 @@ class Shelf:
             return known.doubt
         if words := asks(case.question):
             return f"its question asks for more than what the case is like: “{words}”"
+        if not tells(text, self.library, named=bool(case.context)):
+            return (
+                f"it says nothing by which the {known.texts} texts about its outcomes could be told apart; describe the case: "
+                "what was found, said or measured"
+            )
         if not self._like(text):
             return f"it has little in common with the {known.texts} texts about its outcomes"
         return relies(text, self.library, self._like)

@@ -153,7 +153,7 @@ def opening(
         writer="" if writer is None else writer.name,
         set_aside=Bound() if writer is None else writer.ceiling,
         stakes=stakes,
-        notes=(*table.notes, *_remarks(case)),
+        notes=(*table.notes, *config.notes, *_remarks(case)),
         unfit=table.unfit,
     )
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from maci.acquisition.gain import Favoured
 from maci.acquisition.plan import AcquisitionPlan, Item
@@ -18,8 +18,12 @@ from maci.agents.argument import Kind, Part, Subkind
 from maci.controller.decisions import Planned
 from maci.controller.stop import StopReason
 from maci.controller.triage import Check, Prospect, RegimeAdvice, Stage
+from maci.render.markup import plain
 from maci.story.recommendation import recommendation
 from maci.story.story import Story
+
+Plain = Annotated[str, AfterValidator(plain)]
+"""Words of ours, for programs."""
 
 
 class Page(BaseModel):
@@ -178,19 +182,19 @@ class SentenceView(Page):
     """A sentence of the recommendation."""
 
     part: Part
-    text: str
+    text: Plain
     cites: list[str] = Field(description="ids of the admitted arguments and plan items it rests on")
 
 
 class RecommendationView(Page):
     """The joint recommendation."""
 
-    verdict: str = Field(description="the answer and how sure, or why none is given")
+    verdict: Plain = Field(description="the answer and how sure, or why none is given")
     sentences: list[SentenceView] = Field(description="the decisive evidence, what speaks against it, what to do next")
     by: str = Field(description="the model that wrote the sentences, or `template`")
     dropped: int = Field(0, ge=0, description="sentences of the model's that the record does not support")
     note: str = Field("", description="why the template stands in for the model, and what was dropped")
-    text: str = Field(description="all of it, with the ids in brackets")
+    text: Plain = Field(description="all of it, with the ids in brackets")
 
 
 class Result(Page):

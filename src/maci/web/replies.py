@@ -15,7 +15,7 @@ from fastapi.sse import format_sse_event
 
 from maci.controller.decisions import Finished
 from maci.errors import BudgetError, EnvironmentError_, MaciError, one_line, said
-from maci.render.markup import percent
+from maci.render.markup import percent, plain
 from maci.story.outline import outline
 from maci.story.recommendation import recommendation
 from maci.story.words import as_sentence, shown, stop_of
@@ -92,13 +92,13 @@ def words(run: Run) -> str:
     result, story = finished(run), run.story
     look = outline(story)
     if result.unfit:
-        return f"No answer. {look.withheld}"
+        return plain(f"No answer. {look.withheld}")
     rest = shown(result.distribution, 10, story.scale)
     head = f"No answer. {look.withheld}\n\nBest guess: {result.answer}" if look.withheld else str(result.answer)
-    head = f"No clear answer: {look.unclear}".replace("\N{NO-BREAK SPACE}", " ") if look.unclear else head
-    return (
+    head = f"No clear answer: {look.unclear}" if look.unclear else head
+    return plain(
         f"{head}\n\n"
-        + "\n".join(f"{label}: {percent(p)}" for label, p in rest).replace("\N{NO-BREAK SPACE}", " ")
+        + "\n".join(f"{label}: {percent(p)}" for label, p in rest)
         + "\n\n".join(("", stop_of(result), *map(as_sentence, story.opened.notes)))
         + ("" if (joint := recommendation(story)) is None else f"\n\n{joint.text}")
     )
@@ -115,8 +115,8 @@ def content(run: Run, wanted: Wanted) -> tuple[str | None, str | None]:
             text = text.replace("answer: ", "answer. ")
         return text, None
     if look.answer is None or look.p is None:
-        return None, f"No answer. {look.withheld}"
-    return wanted.form.fill(look.answer, look.p, " ".join(look.why)), None
+        return None, plain(f"No answer. {look.withheld}")
+    return wanted.form.fill(look.answer, look.p, plain(" ".join(look.why))), None
 
 
 def _about(run: Run) -> dict[str, Any]:
@@ -124,9 +124,9 @@ def _about(run: Run) -> dict[str, Any]:
     result, look = finished(run), outline(run.story)
     return {
         "answer": look.answer, "guess": look.guess, "probability": None if look.answer is None else look.p,
-        "withheld": look.withheld or None, "abstained": result.abstained, "distribution": dict(result.distribution),
+        "withheld": plain(look.withheld) or None, "abstained": result.abstained, "distribution": dict(result.distribution),
         "stop_reason": result.stop_reason, "rounds": result.rounds, "warnings": list(result.warnings), "debate": run.id,
-        "recommendation": None if (joint := recommendation(run.story)) is None else joint.text,
+        "recommendation": None if (joint := recommendation(run.story)) is None else plain(joint.text),
     }  # fmt: skip
 
 

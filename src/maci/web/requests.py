@@ -1,7 +1,8 @@
 """What programs ask for at ``/v1``: a conversation, what the answer can be, and the form it is to have.
 
-The last message of the user is the question; everything before it is the context, with who said it. A multiple-choice question that
-wants its answer as ``ANSWER: $LETTER`` is debated by its choices. What cannot be honoured is refused.
+The last message of the user is the question; all others are the context, with who said it: those before it, and results of tools and
+instructions that came after it. A multiple-choice question that wants its answer as ``ANSWER: $LETTER`` is debated by its choices. What
+cannot be honoured is refused.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,6 +24,11 @@ from maci.web.desk import NotHere
 from maci.web.forms import choice_of, panels
 
 _TOLD = {"system", "developer"}
+_ASSISTANT = "assistant"
+_RESULTS = {"function_call_output", "custom_tool_call_output"}
+"""Items of the Responses API that say what a tool of the client found."""
+_CLIENTS_OWN = {"function", "custom"}
+"""Kinds of tools that the client runs where the model calls them, which a debate never does. Other kinds are run by the service."""
 _PROBABILITY = frozenset(["probability", "confidence", "likelihood", "certainty", "p"])
 _RATIONALE = frozenset(
     ["rationale", "reason", "reasons", "reasoning", "explanation", "justification", "why", "summary", "thoughts"]
@@ -43,17 +49,25 @@ class _Message(_Lenient):
     role: str = "user"
     type: str = "message"
     content: str | list[dict[str, Any]] | None = None
+    output: str | list[dict[str, Any]] | None = None
+
+    @property
+    def speaker(self) -> str:
+        """Who says it; nobody where it is no message and no result of a tool."""
+        if self.type in _RESULTS:
+            return "tool"
+        return self.role if self.type == "message" else ""
 
     @property
     def text(self) -> str:
         """What it says."""
-        if not isinstance(self.content, list):
-            return self.content or ""
-        for part in self.content:
+        said = self.output if self.type in _RESULTS else self.content
+        if not isinstance(said, list):
+            return said or ""
+        for part in said:
             if "text" not in part and "refusal" not in part:
-                with concerning("messages"):
-                    raise InputError(f"a part of a message is {part.get('type')!r:.40}, and only text can be debated")
-        return "\n".join(str(part.get("text", part.get("refusal"))) for part in self.content)
+                raise InputError(f"a part of a message is {part.get('type')!r:.40}, and only text can be debated")
+        return "\n".join(str(part.get("text", part.get("refusal"))) for part in said)
 
 
 class _StreamOptions(_Lenient):
@@ -68,6 +82,8 @@ class _Budget(_Lenient):
 class _Common(_Lenient):
     """What both endpoints take."""
 
+    told: ClassVar[str] = "messages"
+    """The field that holds what was said."""
     model: str = "readers"
     stream: bool = False
     stream_options: _StreamOptions | None = None
@@ -81,9 +97,20 @@ class _Common(_Lenient):
     tools: list[dict[str, Any]] | None = None
     tool_choice: str | dict[str, Any] | None = None
 
-    def conversation(self) -> list[_Message]:
+    def said(self) -> list[_Message]:
         """All messages, in order."""
         raise NotImplementedError
+
+    def unmet(self) -> Iterator[tuple[str, str]]:
+        """What cannot be honoured: fields, each with the reason and the remedy."""
+        if self.tool_choice == "required" or isinstance(self.tool_choice, dict):
+            yield "tool_choice", "a debate calls no tools: leave tool_choice out"
+        for tool in self.tools or ():
+            if (kind := tool.get("type", "function")) not in _CLIENTS_OWN:
+                yield (
+                    "tools",
+                    f"a debate calls no tools, {kind!r:.40} neither: leave it out, and send what it would find as `evidence`",
+                )
 
     def form(self) -> AnswerForm | None:
         """The form that the answer is to have; nothing for plain text."""
@@ -91,9 +118,9 @@ class _Common(_Lenient):
 
     def wanted(self) -> Wanted:
         """What is asked for; raises where it cannot be honoured."""
-        if self.tool_choice == "required" or isinstance(self.tool_choice, dict):
-            with concerning("tool_choice"):
-                raise InputError("a debate calls no tools: leave tool_choice out")
+        for name, why in self.unmet():
+            with concerning(name):
+                raise InputError(why)
         known = [name for name, _ in panels()]
         if self.model not in known:
             raise NoSuchModel(f"there is no model {self.model!r:.80}: /v1/models lists those of this server")
@@ -110,7 +137,8 @@ class _Common(_Lenient):
         if tokens is not None and tokens < 1:
             with concerning("budget"):
                 raise InputError(f"budget is {tokens}: give tokens, 1 or more")
-        question, context = _read(self.conversation())
+        with concerning(self.told):
+            question, context = _read(self.said())
         letters: Mapping[str, str] = {}
         if outcomes is None and (found := _choices(question)) is not None:
             question, letters = found
@@ -126,6 +154,9 @@ class _Common(_Lenient):
         )  # fmt: skip
 
 
+_NO_LOGPROBS = "a debate has no log-probabilities of tokens: `maci.distribution` has those of outcomes"
+
+
 def _judges(given: list[str] | None) -> str:
     return "" if given is None else ",".join(given) or "none"
 
@@ -137,17 +168,25 @@ class ChatRequest(_Common):
     response_format: dict[str, Any] | None = None
     n: int | None = None
     logprobs: bool | None = None
+    function_call: str | dict[str, Any] | None = None
+    modalities: list[str] | None = None
+    web_search_options: dict[str, Any] | None = None
 
-    def conversation(self) -> list[_Message]:
-        if (self.n or 1) != 1:
-            with concerning("n"):
-                raise InputError(f"n is {self.n}: a debate has one answer")
-        if self.logprobs:
-            with concerning("logprobs"):
-                raise InputError(
-                    "a debate has no log-probabilities of tokens: `maci.distribution` has those of outcomes"
-                )
+    def said(self) -> list[_Message]:
         return self.messages
+
+    def unmet(self) -> Iterator[tuple[str, str]]:
+        yield from super().unmet()
+        if (self.n or 1) != 1:
+            yield "n", f"n is {self.n}: a debate has one answer"
+        if self.logprobs:
+            yield "logprobs", _NO_LOGPROBS
+        if isinstance(self.function_call, dict):
+            yield "function_call", "a debate calls no functions: leave function_call out"
+        if other := [each for each in self.modalities or () if each != "text"]:
+            yield "modalities", f"modalities has {other[0]!r:.40}: a debate answers with text alone"
+        if self.web_search_options is not None:
+            yield "web_search_options", "a debate does not search the web: send what there is to read as `evidence`"
 
     def form(self) -> AnswerForm | None:
         with concerning("response_format"):
@@ -161,17 +200,30 @@ class _Text(_Lenient):
 class ResponsesRequest(_Common):
     """The body of ``/v1/responses``."""
 
+    told: ClassVar[str] = "input"
     input: str | list[_Message]
     instructions: str | None = None
     text: _Text | None = None
     previous_response_id: str | None = None
+    conversation: str | dict[str, Any] | None = None
+    prompt: dict[str, Any] | None = None
     background: bool | None = None
+    top_logprobs: int | None = None
+    include: list[str] | None = None
 
-    def conversation(self) -> list[_Message]:
-        for name in ("previous_response_id", "background"):
+    def unmet(self) -> Iterator[tuple[str, str]]:
+        yield from super().unmet()
+        for name in ("previous_response_id", "conversation"):
             if getattr(self, name):
-                with concerning(name):
-                    raise InputError(f"{name} cannot be honoured: send the whole conversation, and wait for the answer")
+                yield name, f"{name} cannot be honoured, since no conversation is kept here: send all of it as `input`"
+        if self.prompt:
+            yield "prompt", "prompt cannot be honoured, since no prompts are kept here: send its text as `instructions`"
+        if self.background:
+            yield "background", "background cannot be honoured: wait for the answer, or stream it"
+        if self.top_logprobs or any("logprobs" in each for each in self.include or ()):
+            yield ("top_logprobs" if self.top_logprobs else "include"), _NO_LOGPROBS
+
+    def said(self) -> list[_Message]:
         said = [_Message(role="user", content=self.input)] if isinstance(self.input, str) else self.input
         return [*([_Message(role="developer", content=self.instructions)] if self.instructions else []), *said]
 
@@ -197,16 +249,23 @@ def _form(given: Mapping[str, Any] | None, *, nested: bool) -> AnswerForm | None
 
 
 def _read(messages: Sequence[_Message]) -> tuple[str, str]:
-    """The question and its context: all that was said before it, with who said it."""
-    last = next((i for i in reversed(range(len(messages))) if messages[i].role == "user"), None)
+    """The question and its context: all else that was said, with who said it."""
+    said = [(message.speaker, message.text) for message in messages if message.speaker]
+    last = next((i for i in reversed(range(len(said))) if said[i][0] == "user"), None)
+    if any(message.type == "item_reference" for message in messages):
+        raise InputError("an item_reference cannot be honoured, since no items are kept here: send the item itself")
     if last is None:
-        with concerning("messages"):
-            raise InputError("messages has no message of the user: its last one is the question")
-    lines = []
-    for i, message in enumerate(messages):
-        if i != last and (text := message.text.strip()):
-            lines.append(text if message.role in _TOLD else f"{message.role.capitalize()}: {text}")
-    return messages[last].text, "\n".join(lines)
+        raise InputError("there is no message of the user: the last one is the question")
+    if said[-1][0] == _ASSISTANT and said[-1][1].strip():
+        raise InputError(
+            "the last message is the assistant's, and a debate does not continue a reply: end with the user's question"
+        )
+    lines = [
+        text.strip() if role in _TOLD else f"{role.capitalize()}: {text.strip()}"
+        for i, (role, text) in enumerate(said)
+        if i != last and text.strip()
+    ]
+    return said[last][1], "\n".join(lines)
 
 
 _LETTER_WANTED = re.compile(r"(?i)\banswer:\s*\$letter\b")
@@ -287,15 +346,16 @@ class AnswerForm:
     answer: str
     labels: tuple[str, ...]
     fields: tuple[tuple[str, str], ...]
-    """Every property that is filled, in order, and with what: answer, probability, percent, rationale or null."""
+    """Every property that is filled, in order, and with what: answer, probability, percent, whole percent, rationale or null."""
     longest: int | None = None
     """Characters of the rationale."""
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> AnswerForm:
         """The form of a schema; raises where one of the fields it asks for cannot be filled."""
-        properties = schema.get("properties")
-        if schema.get("type") != "object" or not isinstance(properties, Mapping):
+        root, _ = _resolved(schema, schema)
+        properties = root.get("properties")
+        if root.get("type") != "object" or not isinstance(properties, Mapping):
             raise InputError("the schema is no object with properties: one of them has to be an enum of the answers")
         found = {str(name): _resolved(each, schema) for name, each in properties.items()}
         enums = [name for name, (each, _) in found.items() if _labels(each) is not None]
@@ -303,7 +363,7 @@ class AnswerForm:
             raise InputError(
                 f"the schema has {len(enums) or 'no'} properties that are an enum of two or more strings, and exactly one is debated"
             )
-        required, fields = schema.get("required"), []
+        required, fields = root.get("required"), []
         for name, (each, nullable) in found.items():
             with_ = "answer" if name == enums[0] else _filled(name, each)
             if with_ is None and isinstance(required, list) and name in required:
@@ -322,6 +382,7 @@ class AnswerForm:
             "answer": answer,
             "probability": p,
             "percent": 100 * p,
+            "whole percent": round(100 * p),
             "rationale": why[: self.longest],
             "null": None,
         }
@@ -365,8 +426,11 @@ def _labels(part: Mapping[str, Any]) -> tuple[str, ...] | None:
 def _filled(name: str, part: Mapping[str, Any]) -> str | None:
     """What a property is filled with, by its name and type."""
     words = set(name.casefold().replace("-", "_").split("_"))
-    if part.get("type") == "number" and words & _PROBABILITY and "enum" not in part and "multipleOf" not in part:
-        low, high = part.get("minimum", 0), part.get("maximum", 1)
-        return "probability" if (low, high) == (0, 1) else "percent" if (low, high) == (0, 100) else None
+    kind = part.get("type")
+    if kind in ("number", "integer") and words & _PROBABILITY and "enum" not in part and "multipleOf" not in part:
+        span = part.get("minimum", 0), part.get("maximum", 1)
+        if span == (0, 100):
+            return "percent" if kind == "number" else "whole percent"
+        return "probability" if kind == "number" and span == (0, 1) else None
     plain = not {"enum", "const", "pattern", "format", "minLength"} & set(part)
-    return "rationale" if part.get("type") == "string" and words & _RATIONALE and plain else None
+    return "rationale" if kind == "string" and words & _RATIONALE and plain else None

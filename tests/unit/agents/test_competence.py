@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hash_encoder import HashEncoder
-from maci.agents.competence import ENOUGH, Competence, asks, examine, relies, resembles
+from maci.agents.competence import ENOUGH, Competence, asks, examine, relies, resembles, tells
 from maci.agents.library import Library
 from maci.evidence.encode import load_encoder
 from maci.evidence.span import Span
@@ -88,6 +88,16 @@ def test_a_case_resembles_texts_whose_words_it_shares() -> None:
 def test_words_that_the_case_denies_do_not_make_it_resemble() -> None:
     books = library(spans(5))
     assert not resembles(books.view("No smoke, flame, soot or ash; the invoice was booked twice."), books, 0.8)
+
+
+def test_a_case_tells_something_by_a_word_that_some_outcomes_have_and_others_have_not() -> None:
+    found = [*spans(5), *(Span.of(f"A report of damage by {label}", "test", 9, label) for label in WORDS)]
+    books = library([*found, Span.of("A case of theft in the night, two days ago", "test", 10, "Theft")])
+    assert tells("The alarm rang.", books)
+    assert not tells("There was damage, says the report.", books)  # whatever it was
+    assert not tells("Which case is it, of two days ago?", books)  # no findings
+    assert tells("Was it a fire?", books) and not tells("Was it a fire?", books, named=False)
+    assert not tells("", books)
 
 
 def test_built_in_knowledge_tells_its_conditions_apart() -> None:

@@ -76,6 +76,16 @@ def test_the_result_has_the_keys_of_the_json_and_flat_rows(tmp_path: Path) -> No
     assert page.startswith("<iframe sandbox ") and "Which diagnosis fits" in page and "dengue" in page
 
 
+def test_texts_for_programs_have_spaces_that_a_search_finds() -> None:
+    result = maci.run("hepatitis", panel="readers")
+    assert any(" % overall)" in line for line in result.against)
+    held = maci.run("tone-budget", panel="readers")
+    assert " % of comparisons" in held.withheld
+    for each in (result, held):
+        texts = json.dumps([each.to_dict(), each.rows(), each.rows("rounds"), each.why, each.against, each.withheld])
+        assert "\\u00a0" not in texts
+
+
 def test_rows_of_something_else_are_refused() -> None:
     with pytest.raises(maci.MaciError, match="rows of 'turns': choose arguments or rounds"):
         maci.run("dengue", panel="readers", budget=1).rows("turns")  # type: ignore[arg-type]
@@ -158,6 +168,10 @@ def test_a_stream_yields_typed_events_and_stops_when_it_is_left() -> None:
         ("dengue?", {"outcoms": ["a", "b"]}, InputError, "unknown option 'outcoms'"),
         (make_case(), {"outcomes": ["a", "b"]}, InputError, "a case brings its own"),
         ("Is it so?", {"evidence": "nowhere/"}, InputError, "no such file or folder"),
+        ("Is it so?", {"evidence": [1, None]}, InputError, r"evidence\[0\] is 1: give a text, a Document or a path"),
+        ("Is it so?", {"evidence": ["So.", None]}, InputError, r"evidence\[1\] is None: give a text"),
+        ("Is it so?", {"evidence": 5}, InputError, "evidence is 5: give a file, a folder, or a list"),
+        ("Is it so?", {"evidence": {"text": "So."}}, InputError, "evidence is {'text': 'So.'}: give a file"),
         ("Is it so?", {"agents": ["openai/a"], "panel": "readers"}, InputError, "not both"),
         ("Is it so?", {"agents": ["openai/a", script("x", turn(1.0))]}, InputError, "names or objects, not both"),
     ],

@@ -2,6 +2,9 @@
 
 import json
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,12 +13,14 @@ inspect_ai = pytest.importorskip("inspect_ai", reason="needs the extra inspect: 
 
 from inspect_ai import Task, eval  # noqa: E402
 from inspect_ai.dataset import Sample  # noqa: E402
+from inspect_ai.log import read_eval_log  # noqa: E402
 from inspect_ai.model import ModelOutput, ModelUsage, get_model  # noqa: E402
 from inspect_ai.scorer import choice  # noqa: E402
 
 from maci.integrations.inspect import SOLVERS, belief, crit  # noqa: E402
 from maci.lab.methods import names  # noqa: E402
 from maci.record.transcript import read  # noqa: E402
+from stage import fake_models  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")  # of libraries that Inspect brings
 OPTIONS = ("Dengue fever", "Measles", "Gout")
@@ -129,3 +134,41 @@ def test_offline_a_model_of_another_machine_is_refused_at_once_and_one_of_this_m
     (log,) = eval(task, model=there, log_dir=str(tmp_path / "refused"), display="none")
     said = json.dumps(log.model_dump(mode="json"))
     assert "offline: models.example.org is not on this machine" in said and not sent
+
+
+ROOT = Path(__file__).parents[3]
+TASK = """
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import choice
+@task
+def street():
+    return Task(dataset=[Sample(input="Is the street wet?", choices=["yes", "no"], target="A")], scorer=choice())
+"""
+"""It names nothing of MACI: what is imported is found by name."""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """MACI as pip installs it, not in editable mode: the entry point is that of `pyproject.toml`."""
+    target = tmp_path_factory.mktemp("installed") / "site-packages"
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(ROOT)], check=True, timeout=300)
+    return target
+
+
+def test_the_command_of_inspect_finds_a_solver_by_the_entry_point(installed, tmp_path):
+    (tmp_path / "task.py").write_text(TASK, encoding="utf-8")
+    path = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
+    environ = {**os.environ, "PYTHONPATH": path, "OPENAI_API_KEY": "any", "INSPECT_LOG_FORMAT": "json"}
+    with fake_models(0.0) as models:
+        asked = ["task.py", "--solver", "maci/majority_vote", "-S", "n=2", "--log-dir", "logs", "--display", "plain"]
+        model = ["--model", "openai/alpha", "--model-base-url", f"{models}/v1", "-M", "responses_api=false"]
+        call = [sys.executable, "-m", "inspect_ai", "eval", *asked, *model]
+        ran = subprocess.run(call, capture_output=True, text=True, cwd=tmp_path, env=environ, timeout=300)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (file,) = (tmp_path / "logs").glob("*.json")
+    log = read_eval_log(str(file))
+    assert log.status == "success" and log.eval.solver == "maci/majority_vote", log.error
+    assert log.samples[0].metadata["maci"]["method"] == "majority_vote"
+    assert log.samples[0].scores["choice"].value in ("C", "I")

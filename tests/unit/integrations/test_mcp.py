@@ -172,6 +172,8 @@ def test_ask_answers_and_a_withheld_answer_is_null(tmp_path: Path) -> None:
     with_client(tmp_path, use)
 
 
+CEILING = 40_000
+"""Tokens: of two whole debates of one round."""
 REFUSED = (
     ("debate", {**CASE, "panel": "openai/gpt-4o"}, "choose among readers, paper"),
     ("debate", {**CASE, "panel": "/etc/passwd"}, "choose among"),
@@ -251,6 +253,40 @@ def test_the_server_caps_what_clients_spend_together(tmp_path: Path) -> None:
     with serving("a", "b") as server:
         with_client(tmp_path, use, "--budget-tokens", "50", **panel_of(server, tmp_path))
         assert _requests(server) == 0
+
+
+def test_a_request_meets_the_ceiling_that_another_spent(tmp_path: Path) -> None:
+    """All ask for the same; the first gets what it needs, and one after it meets what the others left."""
+
+    async def use(client: Client) -> None:
+        spent: list[int] = []
+        while len(spent) < 6:
+            sent = _requests(server)
+            asked = {**CASE, "panel": "own", "max_rounds": 1, "seed": len(spent)}
+            done = await client.call_tool("debate", asked)
+            if done.is_error:
+                break
+            spent.append(done.structured_content["tokens"])
+        assert spent and spent[0] == max(spent) and sum(spent) <= CEILING
+        assert done.is_error and "raise budget_tokens" in done.content[0].text
+        assert _requests(server) == sent  # refused before anything was asked
+
+    with serving("a", "b") as server:
+        environ = panel_of(server, tmp_path) | {"MACI_CACHE": str(tmp_path / "cache")}
+        with_client(tmp_path, use, "--budget-tokens", str(CEILING), **environ)
+
+
+def test_one_round_is_a_debate_that_a_client_can_ask_for(tmp_path: Path) -> None:
+    async def use(client: Client) -> None:
+        done = await client.call_tool("debate", {**CASE, "max_rounds": 1})
+        assert not done.is_error, done.content
+        found = done.structured_content
+        assert found["rounds"] == 1 and found["stop_reason"] == "max_rounds" and found["answer"]
+        assert "min_rounds was lowered from 2 to 1, because max_rounds is 1" in found["warnings"]
+        many = await client.call_tool("debate", {**CASE, "max_rounds": 0})
+        assert many.is_error and "greater than or equal to 1" in many.content[0].text
+
+    with_client(tmp_path, use)
 
 
 def test_readers_cost_nothing_and_use_up_no_ceiling(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import subprocess
 import sys
@@ -11,22 +12,33 @@ from pathlib import Path
 
 import pytest
 
+import maci
 from maci.cases.case import load_case
 from maci.config import plugins
+from maci.controller.events import Event
+from maci.controller.inputs import Acquired
+from maci.debating.loop import debate
 from maci.errors import ConfigError, MaciError
 from maci.evidence.encode import load_encoder
 from maci.llm.usage import Bound
-from maci.seating.seating import PanelChoice
+from maci.seating.seating import PanelChoice, Seated, seat_case
 from maci.seating.trust import is_hosted
+from serving import serving
 
 CODE = """
 from maci.lab.datasets import find
 from maci.lab.methods import _ALL
 from maci.llm.providers import OpenAI
 from maci.controller.policies import PlateauSchedule
+from maci.acquisition.answers import AnswerSource, SourceReply
 from maci.agents.judges.crit import CritScore
+from maci.cases.case import Case, Document
+from maci.cases.outcomes import OutcomeSpace
+from maci.lab.datasets.dataset import DataSet, Task, TaskItem
+from maci.lab.methods.baselines import Single
 from maci.llm.usage import Usage
 from dataclasses import replace
+from functools import partial
 import maci
 
 class Agent(maci.Agent):
@@ -59,16 +71,32 @@ class Encoder:
         return numpy.ones((len(texts), 2))
 
 class Provider(OpenAI):
+    address = "http://127.0.0.1:1"
     def __init__(self, **given):
-        super().__init__(**{**given, "base_url": "http://127.0.0.1:1/v1"})
+        super().__init__(**{**given, "base_url": self.address + "/v1"})
 
-class Source:
-    name = "dummy"
+class Source(AnswerSource):
+    name = "dummy:here"
     def __init__(self, rest, case, encoder):
         self.rest = rest
+    async def answer(self, item):
+        return SourceReply(verdict="told", text=f"The dummy says {self.rest}.")
 
-METHOD = replace(_ALL[0], name="dummy_method")
-SET = find("__SET__")
+class Method(Single):
+    async def answer(self, case, bench, seed):
+        found = await super().answer(case, bench, seed)
+        belief = {label: float(label == "no") for label in case.outcomes.labels}
+        return replace(found, belief=belief, reason="The dummy always says no.")
+
+METHOD = replace(_ALL[0], name="dummy_method", make=partial(Method, name="dummy_method"))
+
+def dummy_set(folder, seed):
+    space = OutcomeSpace(labels=("yes", "no"))
+    cases = [Case(id=f"dummy-{n}", question=f"Is roof {n} wet?", outcomes=space, gold=gold) for n, gold in enumerate(("yes", "no"))]
+    texts = [Document(f"Text {n}: {word}.", label=word) for word in ("yes", "no") for n in range(3)]
+    return Task(dev=(), test=tuple(TaskItem(case=case) for case in cases), evidence=tuple(texts))
+
+SET = DataSet(about="two roofs", purpose="tests", licence="none", source="made up", files=(), loader=dummy_set)
 """
 POINTS = """
 [maci.encoders]
@@ -94,11 +122,9 @@ dummy_set = dummy_maci:SET
 
 def package(folder: Path) -> Path:
     """A package as pip would have installed it."""
-    from maci.lab.datasets import SETS
-
     info = folder / "dummy_maci-1.2.dist-info"
     info.mkdir(parents=True)
-    (folder / "dummy_maci.py").write_text(CODE.replace("__SET__", next(iter(SETS))), encoding="utf-8")
+    (folder / "dummy_maci.py").write_text(CODE, encoding="utf-8")
     (info / "entry_points.txt").write_text(POINTS, encoding="utf-8")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: dummy-maci\nVersion: 1.2\n", encoding="utf-8")
     return folder
@@ -125,7 +151,50 @@ def test_each_kind_is_found_where_it_is_named() -> None:
     assert type(House(cache=None).model("dummy/x").provider).__name__ == "Provider"
     assert load_source("dummy:here", load_case("dengue"), load_encoder("dummy")).rest == "here"  # type: ignore[attr-defined]
     assert "dummy_method" in methods.names() and methods.build("dummy_method").name
-    assert datasets.find("dummy_set") is next(iter(datasets.SETS.values()))
+    assert datasets.find("dummy_set").about == "two roofs"
+
+
+def test_a_provider_is_called_and_a_source_is_asked(dummy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dummy_maci  # type: ignore[import-not-found]
+
+    asked = {"outcomes": ["yes", "no"], "evidence": ["yes it is", "no it is not"], "settings": {"max_rounds": 1}}
+    with serving("alpha", "beta") as server:
+        monkeypatch.setattr(dummy_maci.Provider, "address", server.url)
+        result = maci.run("Is the street wet?", ["dummy/alpha", "dummy/beta"], [], **asked)
+        assert sum(count.requests for count in server.counts.values()) >= 2
+    assert result.answer in ("yes", "no") and result.tokens > 0
+    case, choice = load_case("dengue"), PanelChoice(panel="readers", source="dummy:here", sets=["acquire=1"])
+    events = asyncio.run(_events(seat_case(case, choice)))
+    found = [event for event in events if isinstance(event, Acquired)]
+    assert [event.text for event in found] == ["The dummy says here."]
+
+
+async def _events(seated: Seated) -> list[Event]:
+    return [event async for event in debate(seated.opened, seated.table)]
+
+
+STUDY = """
+name = "roofs"
+seeds = [0]
+[[data]]
+set = "dummy_set"
+[panel]
+name = "readers"
+[[methods]]
+use = "dummy_method"
+[[methods]]
+use = "average"
+"""
+
+
+def test_a_method_and_a_data_set_of_a_package_are_studied(site: Path) -> None:
+    (site / "roofs.toml").write_text(STUDY, encoding="utf-8")
+    code, loaded, said = command(site, "study", "run", "roofs.toml", "--out", "roofs")
+    assert (code, loaded) == (0, True), said
+    code, _, said = command(site, "study", "report", "roofs", "--format", "csv")
+    rows = {(row["method"], row["metric"]): row for row in csv.DictReader(said.splitlines())}
+    found = rows["dummy_method", "acc1"]
+    assert code == 0 and (float(found["value"]), int(found["n"])) == (0.5, 2), said
 
 
 @pytest.mark.usefixtures("dummy")

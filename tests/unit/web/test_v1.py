@@ -18,9 +18,10 @@ import pytest
 import uvicorn
 from pydantic import BaseModel
 
+from maci.errors import InputError
 from maci.web import Limits, ServerSettings
 from maci.web.desk import Desk
-from maci.web.requests import AnswerForm
+from maci.web.requests import AnswerForm, ChatRequest, ResponsesRequest
 from maci.web.server import create_app
 from maci.web.v1 import Sharing
 from serving import serving
@@ -109,6 +110,14 @@ def test_the_responses_api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert "response.output_text.delta" in kinds and last.output_text == answer.output_text
         with pytest.raises(openai.BadRequestError, match="previous_response_id"):
             client.responses.create(**more, previous_response_id="resp_1")
+        for more_of_it in (
+            {"conversation": "conv_1"},
+            {"prompt": {"id": "pmpt_1"}},
+            {"tools": [{"type": "web_search"}]},
+        ):
+            with pytest.raises(openai.BadRequestError) as refused:
+                client.responses.create(**more, **more_of_it)
+            assert refused.value.param == next(iter(more_of_it))
         parsed = client.responses.parse(model="readers", input="Is the street wet?", text_format=Verdict)
         assert parsed.output_parsed is not None and parsed.output_parsed.answer in ("yes", "no")
 
@@ -379,10 +388,84 @@ _YES = {"type": "string", "enum": ["yes", "no"]}
     [
         ({"a": _YES, "confidence": {"type": "number", "minimum": 0, "maximum": 100}}, {"a": "yes", "confidence": 75.0}),
         ({"why": {"type": "string", "maxLength": 3}, "a": _YES}, {"why": "Bec", "a": "yes"}),
+        ({"a": _YES, "confidence": {"type": "integer", "minimum": 0, "maximum": 100}}, {"a": "yes", "confidence": 75}),
+        ({"a": _YES, "confidence": {"type": "integer"}}, {"a": "yes"}),  # of 10? of 100?
+        ({"a": _YES, "confidence": {"type": "integer", "maximum": []}}, {"a": "yes"}),
         ({"a": _YES, "price": {"type": "number"}}, {"a": "yes"}),
         ({"a": _YES, "why": {"type": "string", "pattern": "x"}}, {"a": "yes"}),
     ],
 )
 def test_only_what_a_debate_has_is_filled_in(properties: dict[str, Any], filled: dict[str, Any]) -> None:
-    form = AnswerForm.of({"type": "object", "properties": properties, "required": 5})
-    assert json.loads(form.fill("yes", 0.75, "Because.")) == filled
+    schema = {"type": "object", "properties": properties, "required": 5}
+    for given in (schema, {"$ref": "#/$defs/Verdict", "$defs": {"Verdict": schema}}):
+        found = json.loads(AnswerForm.of(given).fill("yes", 0.75, "Because."))
+        assert found == filled and {k: type(v) for k, v in found.items()} == {k: type(v) for k, v in filled.items()}
+
+
+_FUNCTION = {"type": "function", "function": {"name": "look"}}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "kept"),
+    [
+        ("function_call", {"name": "look"}, "auto"),
+        ("tool_choice", "required", "auto"),
+        ("tools", [{"type": "web_search_preview"}], [_FUNCTION]),
+        ("modalities", ["text", "audio"], ["text"]),
+        ("web_search_options", {}, None),
+        ("n", 2, 1),
+        ("logprobs", True, False),
+    ],
+)
+def test_what_a_chat_cannot_have_is_refused_by_its_field(field: str, value: Any, kept: Any) -> None:
+    with pytest.raises(InputError) as refused:
+        ChatRequest(messages=ASKED, **{field: value}).wanted()
+    assert refused.value.about == field
+    ChatRequest(messages=ASKED, functions=[{"name": "look"}], stop="x", max_tokens=1, **{field: kept}).wanted()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("previous_response_id", "resp_1"),
+        ("conversation", {"id": "conv_1"}),
+        ("prompt", {"id": "pmpt_1"}),
+        ("background", True),
+        ("tools", [{"type": "file_search"}]),
+        ("top_logprobs", 3),
+        ("include", ["message.output_text.logprobs"]),
+        ("input", [{"type": "item_reference", "id": "msg_1"}, *ASKED]),
+        ("input", [{"type": "function_call_output", "call_id": "1", "output": "Wet."}]),
+    ],
+)
+def test_what_a_response_cannot_have_is_refused_by_its_field(field: str, value: Any) -> None:
+    with pytest.raises(InputError) as refused:
+        ResponsesRequest(**{"input": "Is the street wet?", field: value}).wanted()
+    assert refused.value.about == field
+    ResponsesRequest(input="Is it?", include=["reasoning.encrypted_content"], max_output_tokens=5).wanted()
+
+
+def test_what_tools_found_after_the_question_is_context_and_a_begun_reply_is_not_continued() -> None:
+    call = [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+    chat = [
+        *ASKED,
+        {"role": "assistant", "content": None, "tool_calls": call},
+        {"role": "tool", "tool_call_id": "1", "content": "The gauge shows 3 mm."},
+        {"role": "developer", "content": "Answer for the high street."},
+    ]
+    items = [
+        *ASKED,
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "function_call", "call_id": "1", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": "The gauge shows 3 mm."},
+        {"role": "developer", "content": "Answer for the high street."},
+    ]
+    for asked in (ChatRequest(messages=chat), ResponsesRequest(input=items)):
+        data = asked.wanted().data
+        assert data["question"] == "Is the street wet?"
+        assert data["context"] == "Tool: The gauge shows 3 mm.\nAnswer for the high street."
+    begun = [*ASKED, {"role": "assistant", "content": "Yes, because"}]
+    for asked, field in ((ChatRequest(messages=begun), "messages"), (ResponsesRequest(input=begun), "input")):
+        with pytest.raises(InputError, match="does not continue a reply") as refused:
+            asked.wanted()
+        assert refused.value.about == field

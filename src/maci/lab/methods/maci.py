@@ -62,7 +62,7 @@ def changed(config: Config, settings: Mapping[str, Any]) -> Config:
     if not settings:
         return config
     own = {row.key: row.value for row in parameters(config) if row.value != row.default}
-    return build(config.profile, {**own, **settings})
+    return build(config.profile, own, settings)
 
 
 def summary(story: Story) -> MethodAnswer:

@@ -220,11 +220,10 @@ class StudySpec(_SpecTable):
 
     def config(self, below: Mapping[str, Any] | None = None) -> Config:
         """The settings of the debate over ``below``, a panel's own. The environment has no say in a study."""
-        values = {**(below or {}), **self.settings}
         if self.panel.judges == ():
-            values.setdefault("crit.enabled", False)
+            below = {"crit.enabled": False, **(below or {})}
         plugins.name_schedule(str(self.settings.get("dials.schedule", "")))
-        return build(self.profile, values)
+        return build(self.profile, below or {}, self.settings)
 
 
 _BY_AGENT = frozenset(row.key for row in parameters(Config()) if isinstance(row.default, Mapping))
