@@ -8,7 +8,6 @@ another process is writing and does not end. (A sync that fails cannot be made f
 from __future__ import annotations
 
 import contextlib
-import errno
 import resource
 import sqlite3
 from pathlib import Path
@@ -32,7 +31,7 @@ class DiskFault:
                 _limit(one, 0)
         elif database.is_file():
             try:
-                self._db = sqlite3.connect(database, timeout=1.0, isolation_level=None, check_same_thread=False)
+                self._db = sqlite3.connect(database, timeout=3.0, isolation_level=None, check_same_thread=False)
                 self._db.execute("BEGIN IMMEDIATE")
             except sqlite3.Error:  # being made at this moment
                 self.end()
@@ -67,8 +66,3 @@ def _family(pid: int) -> list[int]:
             with contextlib.suppress(OSError):
                 found += [int(child) for child in task.read_text().split()]
     return found
-
-
-def is_full(error: OSError) -> bool:
-    """Whether an error of the system is one of these."""
-    return error.errno in (errno.EFBIG, errno.ENOSPC, errno.EIO)

@@ -172,8 +172,11 @@ class Bench:
         await self._has_asked(process, key, more)
         if process.returncode is not None:
             return False
-        fault = DiskFault(self.chance.choice(FAULTS), process.pid, _replies(self.folder, secret(key)))
-        tally.disk[fault.fault] += fault.holds
+        database = _replies(self.folder, secret(key))
+        fault = await asyncio.to_thread(DiskFault, self.chance.choice(FAULTS), process.pid, database)
+        if not fault.holds:
+            return False
+        tally.disk[fault.fault] += 1
         try:
             async with asyncio.timeout(self.chance.choice((0.1, 0.5, 3.0))):
                 await process.wait()
@@ -443,7 +446,7 @@ async def run(asked: argparse.Namespace, folder: Path) -> list[Tally]:
         ]
         for server in servers:
             await stack.enter_async_context(server)
-        signals, hurts = ((signal.SIGKILL,), 0.0) if asked.kill else (SIGNALS, 0.4)
+        signals, hurts = ((signal.SIGKILL,), 0.0) if asked.kill else (SIGNALS, 0.5)
         bench = Bench(folder, servers, asked.seed, Random(asked.seed), asked.without, signals, hurts)
         parts: list[Callable[[], Awaitable[Tally]]] = [
             lambda: one_by_one(bench, "debate", asked.debates),

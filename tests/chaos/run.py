@@ -52,11 +52,14 @@ class Life:
     """A worker's process, and what will become of it."""
 
     process: subprocess.Popen[bytes]
-    born: float
+    pid_file: Path
+    """Where the process says that it has begun."""
+    born: float | None = None
+    """When it had."""
     fate: str = ""
     """A signal from outside, a place and a signal from inside, a fault of the disk, or nothing."""
     within: float | None = None
-    """Seconds after which it comes, if it comes from outside."""
+    """Seconds after its beginning at which it comes, if it comes from outside."""
     lasts: float = 0.0
     """Seconds after which a fault of the disk is over."""
     fault: DiskFault | None = None
@@ -91,17 +94,17 @@ class Run:
         """Run all debates; what each server counted."""
         began = monotonic()
         with self._servers() as urls:
+            chance = Random(self.seed)
             lives = {
                 worker: self._start(worker, urls, Random(f"{self.seed}/{worker}")) for worker in range(self.workers)
             }
-            chance = Random(self.seed)
             try:
                 while lives and not self.wrong:
                     sleep(0.02)
                     if monotonic() - began > self.seconds:
                         self.wrong.append(f"not done within {self.seconds:g} s")
                     for worker, life in list(lives.items()):
-                        if self._over(life):
+                        if self._over(life, chance):
                             del lives[worker]
                             code = life.process.returncode
                             self.ended += code == TELLS
@@ -145,10 +148,10 @@ class Run:
             place, _, how = fate.partition(":")
             command += ["--die", f"{place}:{nth}:{how}"]
         elif fate:
-            within = 1.0 + chance.expovariate(1 / self.life)
+            within = chance.expovariate(1 / self.life)
         with (self.folder / f"worker{worker}.err").open("wb") as said:
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=_ENVIRON)
-        return Life(process, monotonic(), fate, within, chance.uniform(0.05, 1.5))
+        return Life(process, self.folder / f"worker{worker}.pid", None, fate, within, chance.uniform(0.05, 1.5))
 
     def _fate(self, chance: Random) -> str:
         """What becomes of a life, as long as kills and faults are left; from inside it has a place and a signal."""
@@ -166,12 +169,17 @@ class Run:
             f"{place}:{'SIGKILL' if place == 'torn' and how == 'SIGINT' else how}"  # it would go on after half a line
         )
 
-    def _over(self, life: Life) -> bool:
-        """Let its fate come, if it is time; whether the process is at its end."""
-        lived, process = monotonic() - life.born, life.process
+    def _over(self, life: Life, chance: Random) -> bool:
+        """Let its fate come, if it is time; whether the process is at its end. Who outlives a fault of the disk has another fate."""
+        process = life.process
+        if life.born is None and life.pid_file.exists() and life.pid_file.read_text() == str(process.pid):
+            life.born = monotonic()
+        lived = 0.0 if life.born is None else monotonic() - life.born
         if life.fault is not None and (lived > (life.within or 0.0) + life.lasts or process.poll() is not None):
             life.fault.end()
             life.fault, life.within = None, None
+            if (fate := self._fate(chance)) and ":" not in fate:
+                life.fate, life.within = fate, lived + chance.expovariate(1 / self.life)
         if process.poll() is None and life.fault is None and life.within is not None and lived > life.within:
             if life.fate in FAULTS:
                 life.fault = DiskFault(cast(Fault, life.fate), process.pid, self.folder / "replies.sqlite")

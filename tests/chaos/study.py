@@ -113,7 +113,8 @@ class Killer:
         hurt, killed = self.chance.random() < HURTS, False
         if hurt:
             await self._has(process, self.chance.randint(min(target, count(self.rows, "rows")), target))
-            fault = DiskFault(self.chance.choice(FAULTS), process.pid, self.chance.choice((self.rows, self.cache)))
+            database = self.chance.choice((self.rows, self.cache))
+            fault = await asyncio.to_thread(DiskFault, self.chance.choice(FAULTS), process.pid, database)
             self.disk[fault.fault] += fault.holds
             await asyncio.wait({said}, timeout=self.chance.choice((0.1, 0.5, 3.0)))
             fault.end()

@@ -171,6 +171,8 @@ class Worker:
         self.plans = [plan(asked.seed, n) for n in self.share if not self._result(n).exists()]
         self.ledger = Ledger(asked.tokens)
         self.log = (self.folder / f"worker{asked.worker}.jsonl").open("a", encoding="utf-8")
+        with writing(self.folder / f"worker{asked.worker}.pid"):  # from now on it may be killed
+            (self.folder / f"worker{asked.worker}.pid").write_text(str(os.getpid()))
 
     def _result(self, number: int) -> Path:
         return self.folder / f"{number:05d}.json"
