@@ -123,7 +123,7 @@ class Bench:
         return chance.choices(self.servers[many:], SHARES[many:])[0]
 
     def environ(self, key: str) -> dict[str, str]:
-        where = {"base_url": f"{self.server(key).url}/v1", "key_env": "CHAOS_KEY", "timeout": 2.0, "retries": 2}
+        where = {"base_url": f"{self.server(key).url}/v1", "key_env": "CHAOS_KEY", "timeout": 5.0, "retries": 2}
         names = [*PANEL["agents"], *PANEL["judges"]]
         panels = {"panels": {"pair": PANEL}, "models": dict.fromkeys(names, where)}
         (self.folder / f"{key}-panels.json").write_text(json.dumps(panels))
@@ -201,7 +201,10 @@ class Bench:
     async def through(
         self, key: str, words: Callable[[bool], Sequence[str]], kills: Sequence[int], tally: Tally
     ) -> None:
-        """Run a command to its end, killed on the way; ``words`` says whether it is started again."""
+        """Run a command to its end, killed on the way; ``words`` says whether it is started again.
+
+        It may fail for want of usable replies or of a disk, and says so; whether its debates have results is seen in their transcripts.
+        """
         again = False
         async with self.slots:
             for more in (*kills, None):
@@ -212,12 +215,12 @@ class Bench:
                     hurt = await self.hurt_after(process, key, self.chance.randint(0, more), tally)
                 killed = more is not None and await self.kill_after(process, key, more, tally)
                 code = await process.wait()
+                words_said = await said
                 tally.ended += hurt and code == TELLS
-                if not killed and code not in (0, 4) and not (hurt and code == TELLS and "Traceback" not in await said):
-                    tally.wrong.append(f"{key}: `maci {' '.join(words(again))}` ended with {code}: {await said}")
-                await said
+                if not killed and (code not in (0, 4, TELLS) or "Traceback" in words_said):
+                    tally.wrong.append(f"{key}: `maci {' '.join(words(again))}` ended with {code}: {words_said}")
                 again = True
-                if not killed and not hurt:
+                if not killed and not hurt and code != TELLS:
                     break
 
     def settle(self, key: str, transcripts: Sequence[Path], expected: int, tally: Tally, ceiling: int) -> None:

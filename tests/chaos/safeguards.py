@@ -14,7 +14,7 @@ SAFEGUARDS = {
     "count": "import maci.controller.fold as f; from maci.llm.usage import Usage; keep = f._spend; "
     "f._spend = lambda state, usage, call: keep(state, Usage() if call[0] == 'score' else usage, call)",
 }
-"""``errors``: what the system says of a file that cannot be written is passed over. ``count``: what judges cost is forgotten, both when a
+"""``errors``: what the system says of a file that cannot be written is passed over. ``count``: what judges cost is forgotten, when a
 debate runs and when its record is folded again."""
 
 
