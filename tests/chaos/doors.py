@@ -205,12 +205,13 @@ class Bench:
 
         It may fail for want of usable replies or of a disk, and says so; whether its debates have results is seen in their transcripts.
         """
-        again = False
+        again, left, spared = False, [*kills, None], False
         async with self.slots:
-            for more in (*kills, None):
+            while left:
+                more = left[0]
                 process = await self.start(key, words(again))
                 said = asyncio.create_task(_read(process))
-                hurt = more is not None and self.chance.random() < self.hurts
+                hurt = more is not None and not spared and self.chance.random() < self.hurts
                 if more is not None and hurt:
                     hurt = await self.hurt_after(process, key, self.chance.randint(0, more), tally)
                 killed = more is not None and await self.kill_after(process, key, more, tally)
@@ -222,6 +223,9 @@ class Bench:
                 again = True
                 if not killed and not hurt and code != TELLS:
                     break
+                if spared := hurt and not killed:  # it has not been killed yet: that comes in the next life
+                    continue
+                left.pop(0)
 
     def settle(self, key: str, transcripts: Sequence[Path], expected: int, tally: Tally, ceiling: int) -> None:
         """Lay the server's count beside the records."""
