@@ -1,7 +1,7 @@
 """Faults of the disk, made from outside the process that has them.
 
 A full disk is a limit on the size of files that is set on the running process, and on all it has started: every write to a file fails,
-a longer one perhaps after a part of it. The limit is lifted later, as if somebody had made room. A locked database is one in which
+with EFBIG where a full disk gives ENOSPC. The limit is lifted later, as if somebody had made room. A locked database is one in which
 another process is writing and does not end. (A sync that fails cannot be made from outside; ``chaos.worker`` makes those in itself.)
 """
 

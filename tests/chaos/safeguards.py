@@ -10,12 +10,10 @@ SAFEGUARDS = {
     "chain": "import maci.record.transcript as t; t._chain = lambda before, rest: '0' * 64",
     "fence": "import maci.agents.prompt as p; p.fenced = lambda text: text",
     "cache": "from maci.llm.cache import ResponseCache as C; C.find = lambda self, key: None",
-    "errors": "import maci.paths as p; p.writing.__exit__ = lambda self, kind, error, trace: isinstance(error, OSError)",
     "count": "import maci.controller.fold as f; from maci.llm.usage import Usage; keep = f._spend; "
     "f._spend = lambda state, usage, call: keep(state, Usage() if call[0] == 'score' else usage, call)",
 }
-"""``errors``: what the system says of a file that cannot be written is passed over. ``count``: what judges cost is forgotten, when a
-debate runs and when its record is folded again."""
+"""``count``: what judges cost is forgotten, when a debate runs and when its record is folded again."""
 
 
 def remove(safeguard: str) -> None:
