@@ -84,9 +84,9 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## measure; ratios side by side in one run, 
 
 chaos: $(VENV)/.dev  ## 5,000 debates and 200 kills, beside the servers' own count (CHAOS_QUICK=1: a minute's worth)
 	@rm -f $(CHAOS_FIGURES)
-	-@PYTHONPATH=tests $(BIN)/python -m chaos.run --totals $(CHAOS_FIGURES) $(if $(CHAOS_QUICK),--debates 60 --kills 6 --life 1 --seconds 180,--debates 3600 --kills 100)
+	-@PYTHONPATH=tests $(BIN)/python -m chaos.run --totals $(CHAOS_FIGURES) $(if $(CHAOS_QUICK),--debates 60 --kills 10 --disks 3 --life 0.5 --seconds 240,--debates 3600 --kills 100 --disks 40 --seconds 1800)
 	-@PYTHONPATH=tests $(BIN)/python -m chaos.doors --totals $(CHAOS_FIGURES) $(if $(CHAOS_QUICK),--debates 2 --asks 1 --batches 1 --cases 12 --rivals 1 --serves 0)
-	-@PYTHONPATH=tests $(BIN)/python -m chaos.study --totals $(CHAOS_FIGURES) --kills $(if $(CHAOS_QUICK),2,20)
+	-@PYTHONPATH=tests $(BIN)/python -m chaos.study --totals $(CHAOS_FIGURES) --kills $(if $(CHAOS_QUICK),3,20)
 	@PYTHONPATH=tests $(BIN)/python -m chaos.totals $(CHAOS_FIGURES) $(if $(CHAOS_QUICK),--debates 100 --kills 8,--debates 5000 --kills 200)
 	@rm -f $(CHAOS_FIGURES)
 

@@ -1,11 +1,17 @@
-"""What must hold of the debates of a chaos run, from their transcripts and the servers' own counts."""
+"""What must hold of the debates of a chaos run, from their transcripts and the servers' own counts.
+
+What a debate cost is what :mod:`chaos.ledger` reads, which shares no code with the product. The product's own reader then has to read
+and fold the same transcript, and to come to the same figures.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.ledger import account
 from chaos.plan import PRICE, plan
+from chaos.safeguards import remove
 from maci.controller.inputs import JudgeAbstention, Lost, Sent, TurnFailed
 from maci.errors import MaciError
 from maci.llm.usage import Usage
@@ -26,6 +32,7 @@ class Found:
     detail: str = ""
     answered: bool = False
     tokens: int = 0
+    """As the ledger adds them up."""
     usd: float = 0.0
     sent: int = 0
     """Calls that were on record before they were made, further attempts included."""
@@ -37,18 +44,25 @@ class Found:
     wrong: tuple[str, ...] = ()
 
 
-def look(folder: Path, run: int, number: int) -> Found:
-    """Read a transcript back, fold it again, and say what is wrong with it."""
+def look(folder: Path, run: int, without: str, number: int) -> Found:
+    """Read a transcript twice, fold it again, and say what is wrong with it; a safeguard is taken out of the product's reader too."""
     path, own = folder / f"{number:05d}" / "transcript.jsonl", plan(run, number)
+    if without:
+        remove(without)
+    if not path.is_file():
+        return Found(number, wrong=(f"debate {number}: has no result, not even a transcript",))
+    ledger = account(path)
+    wrong = [f"LEDGER: {each}" for each in ledger.wrong]
+    if ledger.told is None:
+        wrong.append(f"LEDGER: {path} has no result")
     try:
         recording = read(path)
         replayed = replay(recording.events)
     except MaciError as error:
-        return Found(number, wrong=(f"debate {number}: {error}",))
+        return Found(number, wrong=(*wrong, f"debate {number}: {error}"))
     finished = replayed.state.finished
     if finished is None or not replayed.complete:
-        return Found(number, wrong=(f"debate {number}: {replayed.where()}",))
-    wrong = []
+        return Found(number, wrong=(*wrong, f"debate {number}: {replayed.where()}"))
     if finished.stop_reason not in REASONS or not finished.detail:
         wrong.append(f"debate {number}: ended for no stated reason: {finished.stop_reason!r} {finished.detail!r}")
     if finished.answer is None and finished.stop_reason not in {"budget", "error"}:
@@ -56,18 +70,18 @@ def look(folder: Path, run: int, number: int) -> Found:
     if own.key.encode() in path.read_bytes():
         wrong.append(f"debate {number}: its key is in the transcript")
     budget = own.config.budget
-    if finished.tokens > budget.tokens or finished.usd > (budget.usd or float("inf")) + 1e-9:
-        wrong.append(
-            f"debate {number}: counted {finished.tokens} tokens, ${finished.usd:.6f} of {budget.tokens}, {budget.usd}"
-        )
+    if (ledger.ceiling, ledger.ceiling_usd) != (budget.tokens, budget.usd):
+        wrong.append(f"debate {number}: its ceiling was {budget.tokens} and {budget.usd}, and it ran under another")
+    if finished.tokens != ledger.tokens:
+        wrong.append(f"debate {number}: folded again it cost {finished.tokens} tokens, its lines say {ledger.tokens}")
     events = recording.events
     return Found(
         number,
         reason=finished.stop_reason,
         detail=finished.detail,
         answered=finished.answer is not None,
-        tokens=finished.tokens,
-        usd=finished.usd,
+        tokens=ledger.tokens,
+        usd=ledger.usd,
         sent=sum(len(event.calls) for event in events if isinstance(event, Sent)),
         lost=sum(isinstance(event, Lost) for event in events),
         lost_tokens=finished.spent.lost if finished.spent else 0,

@@ -1,14 +1,17 @@
-"""The product's own commands under kills: ``debate``, ``ask``, ``batch`` and ``serve``, as a person starts and starts them again.
+"""The product's own commands under faults and kills: ``debate``, ``ask``, ``batch`` and ``serve``, started again until they are done.
 
     PYTHONPATH=tests python -m chaos.doors [--debates 40] [--asks 40] [--batches 4] [--cases 300] [--rivals 4] [--serves 2] [--seed 0]
 
-Every run has a key of its own, so that the server's count can be laid beside the records. A run is killed (KILL, TERM or INT) when the
-server has seen a drawn number of its requests, and started again until it is done. Then every transcript is read by
-:mod:`chaos.ledger`, which shares no code with the product. What must hold: all debates end with a result, none is begun twice, our
-count is never below the server's and never above the ceiling, no reply that was on disk is bought again, of two who work in one folder
-one is turned away, and no text of a document stands outside its fence. Exits 1 otherwise.
+Every run has a key of its own, so that the server's count can be laid beside the records, and asks the one of the servers of
+:mod:`chaos.plan` that is drawn for it: they injure 0 to 60 % of their replies (of two rivals none, to see who asks twice). A run is
+killed (KILL, TERM or INT) when the server has seen a drawn number of its requests; in some lives the disk is full before that, or the
+response cache is locked, for a moment or until the process ends (:mod:`chaos.disk`). It is started again until it is done. Then every
+transcript is read by :mod:`chaos.ledger`, which shares no code with the product. What must hold: all debates end with a result, none
+is begun twice, our count is never below the server's and never above the ceiling, no reply that was on disk is bought again, a
+process that cannot write says so and ends, of two who work in one folder one is turned away, and no text of a document stands outside
+its fence. Exits 1 otherwise.
 
-``--without sync`` (or reservation, lock, chain, fence) runs the same with that safeguard taken out of the product: then it must fail.
+``--without sync`` (or another of :mod:`chaos.safeguards`) takes that safeguard out of the product: then the run must fail.
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -34,65 +38,31 @@ from typing import Any
 
 import aiohttp
 
+from chaos.bookkeeper import CANARY, Bookkeeper
+from chaos.disk import FAULTS, TELLS, DiskFault
 from chaos.ledger import Account, account
+from chaos.plan import RATES, SHARES
+from chaos.safeguards import SAFEGUARDS
 from chaos.totals import add
-from fake_server import FakeServer
+from fake_server import Faults
 
-CANARY = "the quarterly canary"
-"""Words of a document that tries to leave its fence. They give no order: those are left out, fence or no fence."""
 PATIENCE = 20.0
 """Seconds after which a process that sends nothing more, such as an idle server, is killed all the same."""
+LARGE = 5_000
+"""From so many requests on, a good part of the debates must get somewhere."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 PANEL = {"agents": ["openai/gpt-fake", "mistral/fake"], "judges": ["xai/fake-1"]}
-SAFEGUARDS = {
-    "sync": "from maci.record.transcript import Transcript as T; keep = T.append; "
-    "T.append = lambda self, event, *, sync=False: keep(self, event); T.flush = lambda self, *, now=False: None",
-    "reservation": "from maci.llm.budget import Ledger; Ledger.lacks = lambda self, bound, **more: None",
-    "lock": "import maci.debating.batch as o, maci.record.transcript as t; o.lock = t.lock = lambda *a, **k: True",
-    "chain": "import maci.record.transcript as t; t._chain = lambda before, rest: '0' * 64",
-    "fence": "import maci.agents.prompt as p; p.fenced = lambda text: text",
-}
-"""What takes each safeguard out of a process of the product."""
 QUIET = ("--set", "max_rounds=3", "--set", "crit.k=2", "--set", "answer.risk=1")
 
 
-class Bookkeeper(FakeServer):
-    """A server that answers alike however often it is asked, and counts what it is asked more than once."""
-
-    def __init__(self, **how: Any) -> None:
-        super().__init__(quotes=True, **how)
-        self._repeats = _Once()
-        self.bodies: Counter[str] = Counter()
-        self.loose = 0
-        """Prompts in which words of a document stand outside the fence."""
-
-    async def _serve(self, request: Any, path: str, shape: Any) -> Any:
-        body = await request.text()
-        self.bodies[f"{request.headers.get('authorization')} {body}"] += 1
-        texts = [str(message["content"]) for message in json.loads(body)["messages"]]
-        self.loose += any(CANARY in re.sub(r"<data>.*?</data>", "", text, flags=re.DOTALL) for text in texts)
-        return await super()._serve(request, path, shape)
-
-    def asked(self, run: str) -> int:
-        count = self.counts.get(secret(run))
-        return 0 if count is None else count.requests
-
-    def tokens(self, run: str) -> int:
-        count = self.counts.get(secret(run))
-        return 0 if count is None else count.prompt + count.generated
-
-    def repeated(self, run: str) -> int:
-        return sum(n - 1 for body, n in self.bodies.items() if body.startswith(f"Bearer {secret(run)} "))
+def _replies(folder: Path, key: str) -> Path:
+    """The response cache of whoever asks with a key."""
+    return folder / f"home-{key}" / "replies.sqlite"
 
 
 def secret(run: str) -> str:
     """The key of a run, which must not be found in anything it writes."""
     return f"sk-{hashlib.sha256(run.encode()).hexdigest()[:32]}"
-
-
-class _Once(Counter[int]):
-    def __setitem__(self, key: int, value: int) -> None:
-        pass
 
 
 @dataclass
@@ -102,12 +72,17 @@ class Tally:
     name: str
     runs: int = 0
     debates: int = 0
+    answered: int = 0
     kills: Counter[str] = field(default_factory=Counter)
     requests: int = 0
     repeated: int = 0
     """Requests the server had seen before: each must have been under way at a kill."""
     lost: int = 0
-    """Replies under way at kills: served, and not on disk when the process was gone."""
+    """Replies that never came or were under way at kills: not on disk when the process was gone."""
+    disk: Counter[str] = field(default_factory=Counter)
+    """Faults of the disk."""
+    ended: int = 0
+    """Processes that said that they could not write, and ended."""
     wrong: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -116,7 +91,7 @@ def _kind(wrong: str) -> str:
     """What sort of thing went wrong."""
     if "CEILING" in wrong:
         return "over"
-    if "requests were repeated" in wrong or "sent by both" in wrong:
+    if "on disk already" in wrong or "sent by both" in wrong:
         return "twice"
     return "lost" if "has no result" in wrong or "were wanted" in wrong else "other"
 
@@ -126,25 +101,37 @@ class Bench:
     """Where the runs happen."""
 
     folder: Path
-    server: Bookkeeper
+    servers: Sequence[Bookkeeper]
+    """One for each rate of faults."""
+    seed: int
     chance: Random
     without: str = ""
     """The safeguard that is taken out."""
     signals: Sequence[signal.Signals] = SIGNALS
+    hurts: float = 0.0
+    """In how many lives the disk fails."""
     started: list[asyncio.subprocess.Process] = field(default_factory=list)
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
     """Two processes at a time: more only make each other slow."""
 
+    def server(self, key: str) -> Bookkeeper:
+        """Which of the servers a run asks."""
+        part, chance = key.partition("-")[0], Random(f"{self.seed}/{key}")
+        if part == "rivals":
+            return self.servers[0]
+        many = part in ("batch", "serve")  # there are few of these, so none of them goes without faults
+        return chance.choices(self.servers[many:], SHARES[many:])[0]
+
     def environ(self, key: str) -> dict[str, str]:
-        where = {"base_url": f"{self.server.url}/v1", "key_env": "CHAOS_KEY"}
+        where = {"base_url": f"{self.server(key).url}/v1", "key_env": "CHAOS_KEY", "timeout": 5.0, "retries": 2}
         names = [*PANEL["agents"], *PANEL["judges"]]
         panels = {"panels": {"pair": PANEL}, "models": dict.fromkeys(names, where)}
-        (self.folder / "panels.json").write_text(json.dumps(panels))
+        (self.folder / f"{key}-panels.json").write_text(json.dumps(panels))
         kept = {name: value for name, value in os.environ.items() if not name.startswith("MACI_")}
         return kept | {
             "CHAOS_KEY": secret(key),
-            "MACI_PANELS": str(self.folder / "panels.json"),
-            "MACI_CACHE": str(self.folder / f"{key}-home"),
+            "MACI_PANELS": str(self.folder / f"{key}-panels.json"),
+            "MACI_CACHE": str(_replies(self.folder, secret(key)).parent),
             "OMP_NUM_THREADS": "1",
         }
 
@@ -167,18 +154,41 @@ class Bench:
     def kept(self, key: str) -> int:
         """Replies on disk, read as another process would."""
         try:
-            with closing(
-                sqlite3.connect(f"file:{self.folder / f'{key}-home' / 'replies.sqlite'}?mode=ro", uri=True)
-            ) as file:
+            path = _replies(self.folder, secret(key))
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file:
                 return int(file.execute("SELECT count(*) FROM replies").fetchone()[0])
         except sqlite3.Error:
             return 0
 
+    async def _has_asked(self, process: asyncio.subprocess.Process, key: str, more: int) -> None:
+        """Wait until the server has seen so many requests more of it, or it has ended."""
+        server, until = self.server(key), monotonic() + PATIENCE
+        target = server.asked(secret(key)) + more
+        while process.returncode is None and server.asked(secret(key)) < target and monotonic() < until:  # noqa: ASYNC110
+            await asyncio.sleep(0.004)
+
+    async def hurt_after(self, process: asyncio.subprocess.Process, key: str, more: int, tally: Tally) -> bool:
+        """Let the disk fail it for a while when the server has seen so many requests more of it; ``False`` if it ends before."""
+        await self._has_asked(process, key, more)
+        if process.returncode is not None:
+            return False
+        database = _replies(self.folder, secret(key))
+        fault = await asyncio.to_thread(DiskFault, self.chance.choice(FAULTS), process.pid, database)
+        if not fault.holds:
+            return False
+        tally.disk[fault.fault] += 1
+        try:
+            async with asyncio.timeout(self.chance.choice((0.1, 0.5, 3.0))):
+                await process.wait()
+        except TimeoutError:
+            pass
+        finally:
+            fault.end()
+        return True
+
     async def kill_after(self, process: asyncio.subprocess.Process, key: str, more: int, tally: Tally) -> bool:
         """Kill it when the server has seen so many requests more of it; ``False`` if it ends before."""
-        target, until = self.server.asked(key) + more, monotonic() + PATIENCE
-        while process.returncode is None and self.server.asked(key) < target and monotonic() < until:  # noqa: ASYNC110
-            await asyncio.sleep(0.004)
+        await self._has_asked(process, key, more)
         await asyncio.sleep(self.chance.choice((0.0, self.chance.random() * 0.03)))
         if process.returncode is not None:
             return False
@@ -191,21 +201,31 @@ class Bench:
     async def through(
         self, key: str, words: Callable[[bool], Sequence[str]], kills: Sequence[int], tally: Tally
     ) -> None:
-        """Run a command to its end, killed on the way; ``words`` says whether it is started again."""
-        again = False
+        """Run a command to its end, killed on the way; ``words`` says whether it is started again.
+
+        It may fail for want of usable replies or of a disk, and says so; whether its debates have results is seen in their transcripts.
+        """
+        again, left, spared = False, [*kills, None], False
         async with self.slots:
-            for more in (*kills, None):
+            while left:
+                more = left[0]
                 process = await self.start(key, words(again))
                 said = asyncio.create_task(_read(process))
-                if more is None:
-                    code = await process.wait()
-                    if code not in (0, 4):
-                        tally.wrong.append(f"{key}: `maci {' '.join(words(again))}` ended with {code}: {await said}")
-                elif not await self.kill_after(process, key, more, tally):
-                    await said
-                    break
-                await said
+                hurt = more is not None and not spared and self.chance.random() < self.hurts
+                if more is not None and hurt:
+                    hurt = await self.hurt_after(process, key, self.chance.randint(0, more), tally)
+                killed = more is not None and await self.kill_after(process, key, more, tally)
+                code = await process.wait()
+                words_said = await said
+                tally.ended += hurt and code == TELLS
+                if not killed and (code not in (0, 4, TELLS) or "Traceback" in words_said):
+                    tally.wrong.append(f"{key}: `maci {' '.join(words(again))}` ended with {code}: {words_said}")
                 again = True
+                if not killed and not hurt and code != TELLS:
+                    break
+                if spared := hurt and not killed:  # it has not been killed yet: that comes in the next life
+                    continue
+                left.pop(0)
 
     def settle(self, key: str, transcripts: Sequence[Path], expected: int, tally: Tally, ceiling: int) -> None:
         """Lay the server's count beside the records."""
@@ -213,25 +233,24 @@ class Bench:
         tally.runs, tally.debates = tally.runs + 1, tally.debates + len(accounts)
         for each in accounts:
             tally.wrong += each.wrong
+            tally.answered += each.answered
             if each.told is None:
                 tally.wrong.append(f"{each.path}: has no result")
-            if each.ceiling is not None and each.tokens > each.ceiling:
-                tally.wrong.append(f"{each.path}: CEILING: {each.tokens} tokens of {each.ceiling}")
             if secret(key).encode() in each.path.read_bytes():
                 tally.wrong.append(f"{each.path}: the key is in it")
         if len(accounts) != expected:
             tally.wrong.append(f"{key}: {len(accounts)} debates are on record, {expected} were wanted")
-        ours, theirs = sum(each.tokens for each in accounts), self.server.tokens(key)
+        server, bearer = self.server(key), secret(key)
+        ours, theirs = sum(each.tokens for each in accounts), server.tokens(bearer)
         if theirs > ours:
             tally.wrong.append(f"{key}: the server counted {theirs} tokens, we {ours}")
         if theirs > ceiling:
             tally.wrong.append(f"{key}: CEILING of the run: the server counted {theirs} of {ceiling}")
-        lost = max(0, self.server.asked(key) - self.kept(key))
-        repeated = self.server.repeated(key)
-        if repeated > lost:
-            tally.wrong.append(f"{key}: {repeated} requests were repeated, {lost} replies were under way at kills")
-        tally.requests += self.server.asked(key)
-        tally.lost, tally.repeated = tally.lost + lost, tally.repeated + repeated
+        if again := server.sold_again(bearer):
+            tally.wrong.append(f"{key}: {again} requests were sent although their reply was on disk already")
+        tally.requests += server.asked(bearer)
+        tally.lost += max(0, server.asked(bearer) - self.kept(key))
+        tally.repeated += server.repeated(bearer)
 
     def case(self, key: str) -> dict[str, Any]:
         """A case like no other, so that no two runs ask the same."""
@@ -261,7 +280,7 @@ async def one_by_one(bench: Bench, command: str, count: int) -> Tally:
     async def run(number: int) -> None:
         key = f"{command}-{number}"
         (bench.folder / f"{key}.json").write_text(json.dumps(bench.case(key)))
-        out, ceiling = bench.folder / key, bench.chance.choice((6_000, 20_000, 60_000))
+        out, ceiling = bench.folder / key, bench.chance.choice((6_000, 20_000, 60_000, 200_000))
         base = [command, f"{key}.json", "--panel", "pair", *QUIET, "--budget-tokens", str(ceiling), "--json"]
         base += ["--out", str(out)]
 
@@ -290,7 +309,7 @@ async def batches(bench: Bench, count: int, cases: int) -> Tally:
         ceiling, out = 10**9, bench.folder / key
         base = ["batch", f"{key}.jsonl", "--panel", "pair", *QUIET, "--out", str(out), "--quiet", "--jobs", "12"]
         base += ["--budget-tokens", str(ceiling)]
-        kills = [bench.chance.randint(1, 2 * cases) for _ in range(12)]
+        kills = [bench.chance.randint(cases // 2, 3 * cases) for _ in range(min(12, 3 + cases // 25))]
         await bench.through(key, lambda again: base, kills, tally)
         bench.settle(key, [*out.glob("*/transcript.jsonl")], cases, tally, ceiling)
 
@@ -312,8 +331,8 @@ async def rivals(bench: Bench, count: int) -> Tally:
         codes = sorted([await process.wait() for process in both])
         if codes != [0, 3]:
             tally.wrong.append(f"{key}: two in one folder ended with {codes}: {said}")
-        if bench.server.repeated(key):
-            tally.wrong.append(f"{key}: {bench.server.repeated(key)} requests were sent by both")
+        if twice := bench.server(key).repeated(secret(key)):
+            tally.wrong.append(f"{key}: {twice} requests were sent by both")
         tally.runs, tally.debates = tally.runs + 1, tally.debates + 6
     return tally
 
@@ -333,6 +352,13 @@ async def serves(bench: Bench, count: int, visits: int) -> Tally:
                 if last:
                     await visitor.wait_for([path.name for path in runs.iterdir() if path.is_dir()])
                 else:
+                    if bench.chance.random() < bench.hurts:
+                        await bench.hurt_after(process, key, bench.chance.randint(1, 20), tally)
+                        if process.returncode is not None:
+                            tally.wrong.append(
+                                f"{key}: the server ended with {process.returncode} at a fault of the disk"
+                            )
+                        await visitor.resume()
                     await bench.kill_after(process, key, bench.chance.randint(1, 60), tally)
         bench.settle(key, [*runs.glob("*/transcript.jsonl")], begun, tally, 10**9)
     return tally
@@ -418,8 +444,17 @@ async def _served(
 
 async def run(asked: argparse.Namespace, folder: Path) -> list[Tally]:
     """All commands, one after another."""
-    async with Bookkeeper(delay=(0.005, 0.03)) as server:
-        bench = Bench(folder, server, Random(asked.seed), asked.without, (signal.SIGKILL,) if asked.kill else SIGNALS)
+    async with AsyncExitStack() as stack:
+        servers = [
+            Bookkeeper(
+                partial(_replies, folder), faults=Faults.every(rate), seed=asked.seed, delay=(0.005, 0.03), drip=0.1
+            )
+            for rate in RATES
+        ]
+        for server in servers:
+            await stack.enter_async_context(server)
+        signals, hurts = ((signal.SIGKILL,), 0.0) if asked.kill else (SIGNALS, 0.5)
+        bench = Bench(folder, servers, asked.seed, Random(asked.seed), asked.without, signals, hurts)
         parts: list[Callable[[], Awaitable[Tally]]] = [
             lambda: one_by_one(bench, "debate", asked.debates),
             lambda: one_by_one(bench, "ask", asked.asks),
@@ -438,17 +473,25 @@ async def run(asked: argparse.Namespace, folder: Path) -> list[Tally]:
             tallies.append(show(Tally("late", wrong=[f"not done within {asked.seconds:g} s"])))
         finally:
             bench.end()
-        prompts = Tally("prompts", requests=server.bodies.total())
-        if server.loose:
-            prompts.wrong.append(f"{server.loose} prompts have words of a document outside the fence")
+        prompts = Tally("prompts", requests=sum(server.bodies.total() for server in servers))
+        if loose := sum(server.loose for server in servers):
+            prompts.wrong.append(f"{loose} prompts have words of a document outside the fence")
+        faults = sum((server.faulted for server in servers), Counter[str]())
+        if prompts.requests >= LARGE and sum(each.answered for each in tallies) < 0.3 * sum(
+            each.debates for each in tallies
+        ):
+            prompts.wrong.append("fewer than 30 % of the debates have an answer: the run shows little")
+        print(f"{faults.total()} replies injured: {' · '.join(f'{name} {n}' for name, n in faults.most_common())}")
         return [*tallies, show(prompts)]
 
 
 def show(tally: Tally) -> Tally:
     kills = " ".join(f"{name} {n}" for name, n in sorted(tally.kills.items()))
     print(
-        f"{tally.name:<8} {tally.runs:>4} runs {tally.debates:>6} debates  kills {tally.kills.total():>4} ({kills})  "
-        f"requests {tally.requests:>7}  under way at kills {tally.lost:>5}  asked again {tally.repeated:>5}  "
+        f"{tally.name:<8} {tally.runs:>4} runs {tally.debates:>6} debates {tally.answered:>5} answers  "
+        f"kills {tally.kills.total():>4} ({kills})  "
+        f"disk full {tally.disk['full']}, locked {tally.disk['locked']}, ended by it {tally.ended}  "
+        f"requests {tally.requests:>7}  without a reply on disk {tally.lost:>5}  asked again {tally.repeated:>5}  "
         f"wrong {len(tally.wrong)}",
         flush=True,
     )
@@ -472,7 +515,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=1200.0, help="the whole run may take")
     parser.add_argument("--without", choices=SAFEGUARDS, default="", help="take a safeguard out: then it must fail")
-    parser.add_argument("--kill", action="store_true", help="no orderly stops: SIGKILL alone")
+    parser.add_argument("--kill", action="store_true", help="no orderly stops: SIGKILL alone, and a disk that works")
     parser.add_argument("--keep", type=Path, help="a folder for transcripts and caches")
     parser.add_argument("--totals", type=Path, help="a file for the figures of all parts (chaos.totals)")
     asked = parser.parse_args()

@@ -14,6 +14,8 @@ from maci.llm.catalogue import Price
 
 RATES = (0.0, 0.1, 0.3, 0.6)
 """Share of requests with a fault, one server for each."""
+SHARES = (15, 40, 30, 15)
+"""How many of a hundred debates ask each of them."""
 PRICE = Price(input=1.0, output=4.0)
 DISEASES, GRADES = ("dengue", "chikungunya", "zika", "malaria"), ("mild", "moderate", "severe")
 LABELS = (*DISEASES, *GRADES)
@@ -74,7 +76,7 @@ def plan(run: int, number: int) -> Plan:
     own = Random(f"{run}/{number}/own")
     twin = number % 2 == 1 and own.random() < 0.2
     chance = Random(f"{run}/{number - 1 if twin else number}")
-    server = chance.choices(range(len(RATES)), (15, 40, 30, 15))[0]
+    server = chance.choices(range(len(RATES)), SHARES)[0]
     rounds = chance.randint(1, 4)
     sets = [
         f"max_rounds={rounds}",

@@ -51,6 +51,9 @@ def figures(run: Run, found: list[Found], told: list[dict[str, Any]], seconds: f
         "turns and scores lost": sum(each.failed for each in found),
         "faults": dict(faults.most_common()),
         "kills": dict(run.killed.most_common()),
+        "  by signal": dict(run.signals.most_common()),
+        "faults of the disk": dict(run.disk.most_common()),
+        "  that ended a worker": run.ended,
         "debates broken off": lost["resumed"],
         "calls under way at kills": lost["calls"],
         "  tokens counted for them": lost["tokens"],
@@ -92,4 +95,8 @@ def _worthless(run: Run, found: list[Found], faults: Counter[str], lost: Counter
             wrong.append(f"faults that never happened: {', '.join(sorted(missing))}")
         if run.killed.total() < 0.8 * run.kills:
             wrong.append(f"only {run.killed.total()} of {run.kills} kills happened")
+        if run.disk.total() < 0.8 * run.disks or not run.ended:
+            wrong.append(
+                f"only {run.disk.total()} of {run.disks} faults of the disk happened, {run.ended} ended a worker"
+            )
     return wrong

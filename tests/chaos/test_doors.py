@@ -39,6 +39,7 @@ def test_commands_that_are_killed_and_started_again_lose_nothing_and_buy_nothing
         ("lock", {"rivals": 1}, r"two in one folder|sent by both"),
         ("chain", {"debates": 1}, r"does not follow from the one before|ended with"),
         ("fence", {"debates": 1}, r"outside the fence"),
+        ("cache", {"batches": 1, "cases": 30}, r"sent although their reply was on disk already"),
     ],
 )
 def test_without_a_safeguard_the_run_fails(safeguard: str, where: dict[str, int], found: str) -> None:

@@ -1,19 +1,24 @@
 """One worker of the chaos run: its share of the debates, each with a transcript, over one response cache shared with the others.
 
-It may be killed at any moment and started again; it then goes on with what is not finished. ``--die PLACE:N`` makes it kill itself
-the N-th time it comes to a place where a kill from outside seldom hits:
+It may be killed at any moment and started again; it then goes on with what is not finished. ``--die PLACE:N[:SIGNAL]`` makes it kill
+itself the N-th time it comes to a place where a kill from outside seldom hits:
 
     sent      a call is on record, and not yet made
     asked     a request is about to leave
     answered  a reply is here, and not yet on disk
     kept      it is in the response cache, and not yet in the transcript
     torn      half a line of the transcript is written
+    fsync     nobody kills it: the N-th sync fails. No other process can make that happen, so it is done in here
+
+Where the disk takes nothing, whoever makes it so, it ends with exit code 3. It waits for a locked database less long than the product
+does, so that a lock is more than a delay.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import json
 import os
 import signal
@@ -25,7 +30,9 @@ from pathlib import Path
 from time import time
 from typing import Any
 
+from chaos.disk import TELLS
 from chaos.plan import PRICE, Plan, Seated, plan, worker_of
+from chaos.safeguards import SAFEGUARDS, remove
 from chaos.server import HEADER
 from hash_encoder import HashEncoder
 from maci.agents.debater import Debater
@@ -33,8 +40,9 @@ from maci.agents.judges.llm import LlmJudge
 from maci.controller.decisions import Finished
 from maci.controller.events import Event
 from maci.debating.loop import debate
-from maci.errors import TranscriptError
+from maci.errors import EnvironmentError_, ModelError, TranscriptError
 from maci.evidence.span import CaseEvidence
+from maci.files import sqlite
 from maci.llm.budget import Ledger
 from maci.llm.cache import ResponseCache, canonical, request_key
 from maci.llm.client import Client
@@ -44,12 +52,15 @@ from maci.llm.model import Provider, Reply, Request
 from maci.llm.providers import Anthropic, Gemini, Http, OpenAI
 from maci.llm.providers._api import HttpAnswer
 from maci.llm.providers._errors import Peer
+from maci.paths import writing
 from maci.record.replay import replay
 from maci.record.transcript import Recording, Transcript
 from maci.seating.table import Table, opening
 
 AT_ONCE = 12
 PLACES = ("sent", "asked", "answered", "kept", "torn")
+LOCKED = 0.3
+"""Seconds to wait for a locked database."""
 _APIS = {"openai": OpenAI, "anthropic": Anthropic, "gemini": Gemini}
 _key: ContextVar[str] = ContextVar("key")
 _call: ContextVar[str] = ContextVar("call")
@@ -59,8 +70,10 @@ class Fate:
     """Kills the process at its hour."""
 
     def __init__(self, hour: str | None) -> None:
-        self.place, _, n = (hour or ":0").partition(":")
-        self.left = int(n)
+        self.place, n, how = [*(hour or ":0").split(":"), "SIGKILL"][:3]
+        self.left, self.signal = int(n), signal.Signals[how]
+        if self.place == "fsync":
+            self._sync, os.fsync = os.fsync, self.sync
 
     def comes(self, place: str) -> bool:
         """Whether this is the place and the time."""
@@ -70,7 +83,12 @@ class Fate:
 
     def at(self, place: str) -> None:
         if self.comes(place):
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self.signal)
+
+    def sync(self, file: int) -> None:
+        if self.comes("fsync"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        self._sync(file)
 
 
 class KeyOfTheDebate(Key):
@@ -131,7 +149,7 @@ class MortalTranscript(Transcript):
         if self.fate.comes("torn"):
             self._file.flush()
             os.write(self._file.fileno(), b'{"hash":"0000')
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self.fate.signal)
         super().append(event, sync=sync)
 
     def flush(self, *, now: bool = False) -> None:
@@ -153,6 +171,8 @@ class Worker:
         self.plans = [plan(asked.seed, n) for n in self.share if not self._result(n).exists()]
         self.ledger = Ledger(asked.tokens)
         self.log = (self.folder / f"worker{asked.worker}.jsonl").open("a", encoding="utf-8")
+        with writing(self.folder / f"worker{asked.worker}.pid"):  # from now on it may be killed
+            (self.folder / f"worker{asked.worker}.pid").write_text(str(os.getpid()))
 
     def _result(self, number: int) -> Path:
         return self.folder / f"{number:05d}.json"
@@ -195,8 +215,9 @@ class Worker:
             under_way = sum(usage.tokens for usage in state.in_flight.values())
             self._spend(state.usage.tokens + under_way)
             lost += Counter(resumed=1, calls=len(state.in_flight), tokens=under_way)
-        self.log.write(json.dumps({"pid": os.getpid(), **lost}) + "\n")
-        self.log.flush()
+        with writing(Path(self.log.name)):
+            self.log.write(json.dumps({"pid": os.getpid(), **lost}) + "\n")
+            self.log.flush()
         return found
 
     def _spend(self, tokens: int) -> None:
@@ -221,8 +242,9 @@ class Worker:
         assert isinstance(last, Finished), last
         told = {"tokens": last.tokens, "usd": last.usd, "reason": last.stop_reason, "rounds": last.rounds}
         draft = self._result(each.number).with_suffix(".tmp")
-        draft.write_text(json.dumps(told), encoding="utf-8")
-        draft.rename(self._result(each.number))
+        with writing(draft):
+            draft.write_text(json.dumps(told), encoding="utf-8")
+            draft.rename(self._result(each.number))
 
     def _table(self, each: Plan) -> Table:
         agents = [
@@ -273,9 +295,22 @@ def main() -> None:
     parser.add_argument("--workers", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--tokens", type=int, required=True, help="the ceiling of this worker's debates together")
-    parser.add_argument("--die", help="PLACE:N")
-    asyncio.run(Worker(parser.parse_args()).run())
-    sys.exit(0)
+    parser.add_argument(
+        "--without", choices=SAFEGUARDS, default="", help="take a safeguard out: then the run must fail"
+    )
+    parser.add_argument("--die", help="PLACE:N[:SIGNAL]")
+    asked = parser.parse_args()
+    sqlite.LOCKED = LOCKED
+    if asked.without:
+        remove(asked.without)
+    code = 0
+    try:
+        asyncio.run(Worker(asked).run())
+    except* EnvironmentError_ as errors:
+        if errors.subgroup(ModelError) is not None:  # that is for the debate to deal with
+            raise
+        code = TELLS
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -143,9 +143,7 @@ class FakeServer:
         raw = await request.read()
         try:
             key = self._key(shape, request.headers)
-            count = self.counts.get(key)
-            if count is None:
-                count = self.counts[key] = Count()
+            count = self._count(key)
             count.requests += 1
             body = self._parse(shape, raw)
             self.seen.append((path, request.headers, body))
@@ -185,6 +183,10 @@ class FakeServer:
         if fault is None or fault in CONTENT:
             return _json(reply)
         return await self._break(request, fault, json.dumps(reply).encode(), rng)
+
+    def _count(self, key: str) -> Count:
+        """What a key has used."""
+        return self.counts.setdefault(key, Count())
 
     def _key(self, shape: Shape, headers: Mapping[str, str]) -> str:
         key = shape.key(headers)
