@@ -158,7 +158,7 @@ class _Sat:
 
 async def _seated(case: Any, agents: Any, judges: Any, options: Options) -> _Sat:
     """The table, set beside the event loop."""
-    stay_offline(False)  # unless MACI_OFFLINE says so: agents of one's own open what they like
+    stay_offline(False)  # unless MACI_OFFLINE says so: your own agents may open connections too
     with staying_here(options.get("offline", False)):
         return await asyncio.to_thread(_sit_down, case, agents, judges, options)
 
