@@ -58,6 +58,7 @@ _ERASE, _UP = "\r\x1b[J", "\r\x1b[{}A"
 _WHOLE, _HOME, _NORMAL = "\x1b[?1049h", "\x1b[H", "\x1b[?1049l"
 _CUT, _BREAK = "\x1b[?7l", "\x1b[?7h"
 """A terminal hears of a new size before we do. Lines too long for it are cut meanwhile, so that each takes the one row we count on."""
+_ELLIPSIS = " …"
 _GRACE = 1.0
 """Seconds before the alternate screen is taken: what is over by then never flashes up."""
 
@@ -249,17 +250,20 @@ class Lines:
             return plain(shown + end)
         if len(shown) + len(end) <= self.out.width:
             return shown + end
-        kept = end if len(end) <= self.out.width // 2 else ""
+        width = max(self.out.width, len(_ELLIPSIS))
+        margin = min(len(shown) - len(shown.lstrip()), width - len(_ELLIPSIS))
+        hang = min(hang, width - margin - len(_ELLIPSIS))
+        beside = width - margin - hang - len(_ELLIPSIS)  # what an end may take, on a row of which the rest is cut
+        kept = end if len(end) <= min(beside, width // 2) else ""
         kept = kept.replace(" ", "\N{NO-BREAK SPACE}").replace("\N{NO-BREAK SPACE}", " ", 1)
-        margin = " " * (len(shown) - len(shown.lstrip()))
         return fill(
             shown.strip() + (kept or end),
-            self.out.width,
-            initial_indent=margin,
-            subsequent_indent=margin + " " * hang,
+            width,
+            initial_indent=" " * margin,
+            subsequent_indent=" " * (margin + hang),
             break_long_words=False,
             max_lines=most or None,
-            placeholder=f" …{kept}",
+            placeholder=f"{_ELLIPSIS}{kept}",
         )
 
     def typed(self, text: str) -> str:

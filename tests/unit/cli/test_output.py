@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import errno
 import json
+from itertools import product
 
 import pytest
 import typer
+from rich.console import Console
 
 from maci.cli.output import columns, interruptible, publish, same_command
+from maci.cli.terminal import Lines
 from maci.errors import EnvironmentError_
 
 
@@ -55,3 +58,23 @@ def test_a_command_is_repeated_without_the_password_of_its_database(monkeypatch:
     monkeypatch.setattr("sys.argv", ["maci", "study", "run", "a b.toml", "--store", "postgresql://me:secret@host/db"])
     assert same_command("study") == "maci study run 'a b.toml' --store postgresql://me:***@host/db"
     assert same_command("audit") == "the same command"
+
+
+@pytest.mark.parametrize("width", range(1, 81))
+def test_text_is_folded_at_every_width_of_a_terminal(width: int) -> None:
+    lines = Lines(console=Console(force_terminal=True, width=width))
+    for size, margin, hang, most, end in product((0, 1, 5, 60), (0, 2), (0, 2, 14), (0, 1, 2), ("", " (B)", " cites 1, 2")):
+        words = " ".join(["word"] * size)
+        rows = lines.fold(" " * margin + words, hang, most, end).split("\n")
+        assert len(rows) <= (most or len(rows))
+        if width >= margin + hang + len("cites"):  # a word is not broken
+            assert all(len(row) <= width for row in rows)
+        if not most:
+            assert "".join("".join(rows).split()) == "".join((words + end).split())
+
+
+@pytest.mark.parametrize("width", (40, 60, 80))
+def test_text_that_is_cut_keeps_its_end_where_there_is_room(width: int) -> None:
+    lines = Lines(console=Console(force_terminal=True, width=width))
+    rows = lines.fold("word " * 60, 14, 2, " (B)").split("\n")
+    assert len(rows) == 2 and rows[-1].endswith(" … (B)") and len(rows[-1]) <= width
