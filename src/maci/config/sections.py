@@ -445,6 +445,10 @@ class Config(SettingsGroup):
     plan: Plan = Plan()
     _notes: tuple[str, ...] = PrivateAttr(())
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all settings are the same; how they came about is no part of them."""
+        return isinstance(other, Config) and self.__dict__ == other.__dict__
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What was changed so that the settings fit together, for whoever chose them; no part of a record of the settings."""
