@@ -23,6 +23,7 @@ from typing import Any
 
 from bench_start import lines as start_lines
 from bench_throughput import lines
+from maci.files.parse import append_row, whole_rows
 from maci.seating.table import commit
 
 HERE = Path(__file__).parent
@@ -66,10 +67,7 @@ def keeping(history: Path, common: Row) -> Keep:
     """What appends a row to the history, on disk before anything else is measured, and shows it."""
 
     def keep(name: str, found: Any) -> None:
-        with history.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**common, "part": name, "found": found}, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_row(history, {**common, "part": name, "found": found})
         if name not in ("throughput", "start") or "failed" in found:  # those two are shown as tables
             print(f"{name}: {json.dumps(found, indent=2)}", flush=True)
 
@@ -88,7 +86,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 
 def run_of(history: Path, began: str | None = None) -> list[dict[str, Any]]:
     """The rows of the run that began then, or of the last one."""
-    rows = [json.loads(line) for line in history.read_text(encoding="utf-8").splitlines()]
+    rows = list(whole_rows(history))
     runs = [row["run"] for row in rows if "run" in row]  # the first rows of the file were written another way
     if not runs or (began and began not in runs):
         raise SystemExit(f"{history.name} has no such run; it has {', '.join(dict.fromkeys(runs)) or 'none'}")

@@ -77,6 +77,17 @@ def test_what_is_measured_is_on_disk_before_the_next_part_and_a_part_that_fails_
     assert "a: " in capsys.readouterr().out
 
 
+def test_a_line_that_was_cut_off_costs_no_other_row(run: Any, tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    run.keeping(history, {"run": "first"})("a", {"failed": "é"})
+    whole = history.read_bytes()
+    history.write_bytes(whole + whole[: whole.index("é".encode()) + 1])  # killed within a letter
+    assert [row["run"] for row in run.run_of(history)] == ["first"]
+    run.keeping(history, {"run": "second"})("b", {"failed": "0"})
+    assert [(row["run"], row["part"]) for row in run.run_of(history)] == [("second", "b")]
+    assert [row["part"] for row in run.run_of(history, "first")] == ["a"]
+
+
 @pytest.fixture
 def children(run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """`bench_throughput`, whose children take no time: a bare second each, MACI two of them, and AutoGen fails."""

@@ -11,6 +11,7 @@ import codecs
 import datetime
 import errno
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -76,6 +77,34 @@ def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
             number += 1
             if line.removeprefix(codecs.BOM_UTF8).strip():
                 yield number, parse(line, "JSON", f"{path}, line {number}")
+
+
+def whole_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a JSON Lines file of our own, which grows by :func:`append_row`; a line that was cut off is left out.
+
+    A file that is not there yet has none.
+    """
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue
+            yield row
+
+
+def append_row(path: Path, row: Mapping[str, Any]) -> None:
+    """Add a row to such a file, on disk before anything else is done; a line that was cut off before it stays alone."""
+    with path.open("ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def short_lines(lines: Iterable[str], where: str) -> Iterator[str]:

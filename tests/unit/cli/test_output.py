@@ -63,7 +63,9 @@ def test_a_command_is_repeated_without_the_password_of_its_database(monkeypatch:
 @pytest.mark.parametrize("width", range(1, 81))
 def test_text_is_folded_at_every_width_of_a_terminal(width: int) -> None:
     lines = Lines(console=Console(force_terminal=True, width=width))
-    for size, margin, hang, most, end in product((0, 1, 5, 60), (0, 2), (0, 2, 14), (0, 1, 2), ("", " (B)", " cites 1, 2")):
+    for size, margin, hang, most, end in product(
+        (0, 1, 5, 60), (0, 2), (0, 2, 14), (0, 1, 2), ("", " (B)", " cites 1, 2")
+    ):
         words = " ".join(["word"] * size)
         rows = lines.fold(" " * margin + words, hang, most, end).split("\n")
         assert len(rows) <= (most or len(rows))
@@ -73,7 +75,7 @@ def test_text_is_folded_at_every_width_of_a_terminal(width: int) -> None:
             assert "".join("".join(rows).split()) == "".join((words + end).split())
 
 
-@pytest.mark.parametrize("width", (40, 60, 80))
+@pytest.mark.parametrize("width", [40, 60, 80])
 def test_text_that_is_cut_keeps_its_end_where_there_is_room(width: int) -> None:
     lines = Lines(console=Console(force_terminal=True, width=width))
     rows = lines.fold("word " * 60, 14, 2, " (B)").split("\n")

@@ -23,6 +23,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
@@ -32,6 +33,7 @@ from typing import Any
 
 from maci.config import Config
 from maci.errors import InputError
+from maci.files.parse import append_row, whole_rows
 from maci.lab.map.habits import Habits
 from maci.lab.map.simulated import Planted, SimulatedPanel, World
 from maci.lab.methods import build
@@ -285,14 +287,11 @@ def _before_and_after(
 
 
 def kept(path: Path) -> dict[tuple[float, ...], CellResult]:
-    """Cells that are on disk, by their levels; a line that was cut off is left out."""
+    """Cells that are on disk, by their levels; a line that was cut off, or is of another form, is left out."""
     found = {}
-    if path.exists():
-        for line in path.read_text("utf-8").splitlines():
-            try:
-                result = CellResult(**json.loads(line))
-            except (ValueError, TypeError):
-                continue
+    for row in whole_rows(path):
+        with suppress(TypeError):
+            result = CellResult(**row)
             found[key(result.levels)] = result
     return found
 
@@ -318,12 +317,10 @@ def sweep(
     there = {k: each for k, each in kept(path).items() if (each.cases, each.seed, each.habits) == asked}
     missing = [levels for levels in wanted if key(levels) not in there]
     told(len(wanted) - len(missing), len(wanted))
-    with path.open("a", encoding="utf-8") as file:
-        for result in _computed(missing, partial(run_cell, habits=habits, cases=cases, seed=seed), jobs):
-            file.write(json.dumps(asdict(result), sort_keys=True) + "\n")
-            file.flush()
-            there[key(result.levels)] = result
-            told(sum(key(levels) in there for levels in wanted), len(wanted))
+    for result in _computed(missing, partial(run_cell, habits=habits, cases=cases, seed=seed), jobs):
+        append_row(path, asdict(result))
+        there[key(result.levels)] = result
+        told(sum(key(levels) in there for levels in wanted), len(wanted))
     return [there[key(levels)] for levels in wanted]
 
 
