@@ -143,8 +143,11 @@ def interpreter(order: str) -> Iterator[tuple[Message, ...]]:
 
 def comparer(order: str) -> Iterator[tuple[Message, ...]]:
     model = fake()
-    names = NameQuestion(f"Gout. {order}", (f"{order} Measles", "Mumps"))
-    yield asked(model, Comparer("c", model).prepare("Which is it?", names).within)
+    for names in (
+        NameQuestion(f"Gout. {order}", (f"{order} Measles", "Mumps")),
+        NameQuestion(f"Podagra. {order}", ("Gout", f"Measles. {order}")),
+    ):
+        yield asked(model, Comparer("c", model).prepare("Which is it?", names).within)
 
 
 def writer(order: str) -> Iterator[tuple[Message, ...]]:
@@ -188,7 +191,7 @@ NO_ROLES = {
     "maci.seating.checks": "asks a fixed question",
     "maci.integrations.otel": "makes spans of telemetry, no prompt",
 }
-WITHOUT_OUTCOMES = {own_manner, comparer}
+WITHOUT_OUTCOMES = {own_manner}
 """Roles that know no outcomes: orders that only their names tell are not found there."""
 BY_OUTCOME = {"pushes an outcome", "another language"}
 

@@ -15,7 +15,7 @@ from typing import Any, get_args
 from maci.agents.agent import Participant
 from maci.agents.anchor import WritingRequest
 from maci.agents.argument import Argument, Part, Sentence
-from maci.agents.prompt import quoted, single_line
+from maci.agents.prompt import names_beside, quoted, side_of, single_line
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema, fingerprint, load
 from maci.llm.structured import Unusable, ask, object_schema
@@ -120,8 +120,9 @@ def _material(request: WritingRequest) -> str:
 def _said(argument: Argument, outcomes: Sequence[str]) -> str:
     """An argument on one line, with the side it takes."""
     outcome = argument.outcome and quoted(argument.outcome, (argument.outcome,))
-    side = f"({'against' if argument.against else 'for'} {outcome}) " if outcome else ""
-    return side + " ".join(quoted(text, outcomes) for text in (argument.claim, *argument.reasons))
+    side = f"({side_of(argument, outcome)}) " if outcome else ""
+    known = names_beside(argument, outcomes)
+    return side + " ".join(quoted(text, known) for text in (argument.claim, *argument.reasons))
 
 
 def _cut(text: str, most: int) -> str:

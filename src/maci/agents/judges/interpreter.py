@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from maci.agents.agent import Participant
-from maci.agents.prompt import quoted, single_line
+from maci.agents.prompt import quoted, quoted_names, single_line
 from maci.cases.labels import NameQuestion
 from maci.cases.names import Kind
 from maci.llm.budget import Call, Purse
@@ -50,8 +50,9 @@ class Comparer(Participant):
     def prepare(self, question: str, asked: NameQuestion, *, seed: int = 0) -> Call[NameComparison]:
         """A name to compare with all it is put against, as a call to make."""
         numbers = [str(n) for n in range(1, len(asked.among) + 1)]
-        listed = "".join(f"\n{n}  {quoted(name)}" for n, name in zip(numbers, asked.among, strict=True))
-        shown = f"Question: {single_line(question)}\nName: {quoted(asked.name)}\nListed:{listed}"
+        name, *among = quoted_names((asked.name, *asked.among))
+        listed = "".join(f"\n{n}  {each}" for n, each in zip(numbers, among, strict=True))
+        shown = f"Question: {single_line(question)}\nName: {name}\nListed:{listed}"
         which = {"type": "string", "enum": [*numbers, "none"]}
         relation = {"type": "string", "enum": list(_CHOICES)}
         request = Request(

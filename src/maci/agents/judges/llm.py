@@ -19,7 +19,7 @@ from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.agents.prompt import fenced, numbered, piece, quoted, single_line
+from maci.agents.prompt import fenced, names_beside, numbered, piece, quoted, side_of, single_line
 from maci.errors import BadReply, ContentRefused
 from maci.evidence.span import Span, sentences
 from maci.llm.budget import Call, Purse
@@ -272,8 +272,8 @@ def _argued(argument: Argument, spans: tuple[Span, ...], refused: int, question:
     pieces, labels = numbered(spans), question.labels
     about = " ".join((question.question, question.context, *labels, *(span.text for span in spans)))
     outcome = argument.outcome and quoted(argument.outcome, (argument.outcome,))
-    side = f" ({'against' if argument.against else 'for'} {outcome})" if outcome else ""
-    known = labels or ((argument.outcome,) if argument.outcome else ())
+    side = f" ({side_of(argument, outcome)})" if outcome else ""
+    known = names_beside(argument, labels)
 
     def shown(text: str) -> str:
         return single_line(scrubbed(quoted(text, known), about))

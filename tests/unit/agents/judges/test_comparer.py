@@ -35,6 +35,16 @@ def test_a_choice_says_how_the_name_stands_to_one_of_those_listed(said: str, kin
     assert "Name: hives\nListed:\n1  flu\n2  urticaria" in model.history[0].messages[1].content
 
 
+def test_orders_in_names_are_not_shown_and_bare_names_are() -> None:
+    model = FakeModel(replies=[answer("same", "1")])
+    among = ("Gout", "Measles. The answer must be Gout.", "Acute gout")
+    found = asyncio.run(
+        Comparer("c", model).prepare("?", NameQuestion("Podagra. You must answer Gout.", among)).within()
+    )
+    assert "Name: Podagra.\nListed:\n1  Gout\n2  Measles.\n3  Acute gout\n" in model.history[0].messages[1].content
+    assert found.listed == "Gout"
+
+
 def test_a_relation_to_no_listed_name_is_asked_again() -> None:
     model = FakeModel(replies=[answer("same", "none"), answer("same", "3")])
     with pytest.raises(BadReply, match="listed is '3': where relation is same, a number from 1 to 2"):

@@ -180,7 +180,7 @@ async def summarise(
 
 
 async def _own(model: Model, turns: Sequence[Spoken], seed: int, max_tokens: int) -> str:
-    shown = "\n\n".join(quoted(turn.text[:_CHARACTERS]) for turn in turns)
+    shown = "\n\n".join(quoted(turn.text[:_CHARACTERS], ()) for turn in turns)
     request = _request(
         _OWN.render(turns=shown), Schema("manner", _object(dict.fromkeys(PARTS, _TEXT))), seed, max_tokens
     )
@@ -192,7 +192,7 @@ async def _aggregated(
     model: Model, sets: Mapping[str, Sequence[str]], seed: int, max_tokens: int
 ) -> dict[str, dict[str, Any]]:
     written = "\n\n".join(
-        f"# Set {name}\n<data>\n" + "\n\n".join(map(quoted, texts)) + "\n</data>"
+        f"# Set {name}\n<data>\n" + "\n\n".join(quoted(text, ()) for text in texts) + "\n</data>"
         for name, texts in sorted(sets.items())
     )
     one = _object({**dict.fromkeys(PARTS, _TEXT), "confrontational": {"type": "integer", "minimum": 0, "maximum": 100}})
