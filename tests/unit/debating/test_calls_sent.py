@@ -160,7 +160,7 @@ def test_draws_that_do_not_fit_at_once_wait_for_those_that_are_out() -> None:
     # x: 100 for its arguments and 5 draws of 100, each with 1,000 set aside: 5,100 at once, 1,600 one after the other
     events = play(drawing(5), settings("budget.tokens=2400", *NO_JUDGES))
     turn = openings(events)["fake/x"].turn
-    assert (turn.belief, turn.note, turn.usage.tokens) == ({"dengue": 1.0}, "", 600)
+    assert (turn.belief, turn.usage.tokens) == ({"dengue": 1.0}, 600) and "draws" not in turn.note
     assert not of(Exhausted, [e for e in events if getattr(e, "round", 1) == 0])
     assert result(events).tokens <= 2400
 
@@ -170,7 +170,7 @@ def test_half_of_the_draws_are_a_belief_when_the_budget_ends() -> None:
     events = play(drawing(6), settings("budget.tokens=1450", *NO_JUDGES))
     turn = openings(events)["fake/x"].turn
     assert turn.belief == {"dengue": 1.0}
-    assert turn.note.startswith("belief from 4 of 6 draws (another attempt may cost 1000 tokens")
+    assert "belief from 4 of 6 draws (another attempt may cost 1000 tokens" in turn.note
 
 
 def test_who_was_asked_is_not_said_to_have_not_been() -> None:

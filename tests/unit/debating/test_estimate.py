@@ -7,6 +7,7 @@ import logging
 
 import pytest
 
+from maci.config.sections import Budget
 from maci.debating.estimate import Cost, CostEstimate, RoundCost, StandIns, totals
 from maci.llm.fake import FakeModel
 from maci.llm.model import Message, Request
@@ -32,7 +33,7 @@ def test_in_all_counts_the_recommendation_once_wherever_the_debate_ends() -> Non
 
 
 def test_the_page_says_the_same_price_as_the_terminal() -> None:
-    page = new_page({}, {}, (), (), Limits(), Visit("session"), found=FOUND)
+    page = new_page({}, {}, (), (), Limits(), Visit("session"), budget=Budget(), found=FOUND)
     assert "207 tokens, $2.50 if it ends after 1 round, 307 tokens, $3.50 after 2." in page
 
 
