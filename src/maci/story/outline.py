@@ -555,9 +555,7 @@ def _worded(warning: str, result: Finished) -> str:
         early = "All agents lead with the same outcome, but the debate ended before it had settled: "
         return why if result.stop_reason == "impasse" else early + why[:1].lower() + why[1:]
     if (found := result.dissent) is not None and warning.startswith("caution: the dissent is better supported"):
-        shares = (
-            f"{found.support:.2f} against {found.answer_support:.2f}, the best grade of each piece of evidence added up"
-        )
+        shares = f"grades add up to {found.support:.2f} against {found.answer_support:.2f}"
         than = result.answer if unclear(result) else "the answer"
         return f"More admitted evidence speaks for {found.outcome} than for {than} ({shares})."
     if (moved := _JOINED.fullmatch(warning)) is not None:
