@@ -34,7 +34,7 @@ def quoting(text: str, prompt: str, labels: Sequence[str] = (), *, agrees: bool 
     >>> turn = '{"arguments": [{"outcome": "flu", "claim": "x", "reasons": ["y"], "citations": [{"span": "E1", "quote": ""}]}]}'
     >>> said = quoting(turn, "[E1] (a book) Gout brings a red and swollen toe at night.", ["flu", "gout"])
     >>> json.loads(said)["arguments"][0]["claim"], json.loads(said)["arguments"][0]["citations"][0]["quote"]
-    ('gout: Gout brings a red and', 'Gout brings a red and')
+    ('gout: Gout brings a red and…', 'Gout brings a red and')
     """
     turn = json.loads(text)
     pieces = dict(_PIECE.findall(prompt))
@@ -47,7 +47,7 @@ def quoting(text: str, prompt: str, labels: Sequence[str] = (), *, agrees: bool 
             words = piece.split()
             citation["quote"] = " ".join(words[:5])[:100]
             argument["outcome"] = next((x for x in labels if x.casefold() in piece.casefold()), argument["outcome"])
-            argument["claim"] = f"{argument['outcome']}: {citation['quote']}"
+            argument["claim"] = f"{argument['outcome']}: {citation['quote']}{'…' * (len(words) > 5)}"
             argument["reasons"] = [" ".join(words[:30])[:200]] * bool(words)
     if agrees and isinstance(turn.get("belief"), dict):
         turn["belief"] = {label: 0 if number else 95 for number, label in enumerate(turn["belief"])}
@@ -155,4 +155,5 @@ def _shares(n: int, rng: Random) -> list[int]:
 def _sentence(rng: Random, size: int) -> str:
     """A few words, ``size`` characters at most."""
     start = _TEXT.find(" ", rng.randrange(len(_TEXT) // 2)) + 1
-    return _TEXT[start : start + size].strip()
+    text = _TEXT[start : start + size].strip()
+    return f"{text[:-1].rpartition(' ')[0]}…" if " " in text[:-1] and len(_TEXT) > start + size else text

@@ -271,7 +271,7 @@ def _verdict(story: Story, look: Outline, result: Finished) -> Iterator[tuple[st
     else:
         yield (
             f"Answer: {look.answer}, {percent(look.p)}{raw}{agreed}",
-            "bold green" if look.tone == "good" else "bold yellow",
+            {"good": "bold green", "agreed": "bold"}.get(look.tone, "bold yellow"),
         )
     if (gold := story.gold_among(result.raw)) is not None:
         yield f"Known answer: {known_words(story, gold)}", "" if gold == result.answer else "red"

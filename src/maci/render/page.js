@@ -17,11 +17,13 @@ const sortable = part => {
 };
 sortable(document);
 for (const stepper of document.querySelectorAll('.stepper')) {
+  const [back, on, all] = stepper.querySelectorAll('button');
   const every = () => [...document.querySelectorAll('details.round')], slider = stepper.querySelector('input'), said = stepper.querySelector('output');
   const show = () => {
     const rounds = every(), open = rounds.filter(round => round.open);
     stepper.hidden = rounds.length < 2; slider.max = rounds.length - 1;
     if (open.length === 1) { slider.value = rounds.indexOf(open[0]); said.textContent = open[0].dataset.name; }
+    back.disabled = open.length === 1 && +slider.value === 0; on.disabled = open.length === 1 && slider.value === slider.max;
   };
   const go = n => {
     const rounds = every(), i = Math.min(Math.max(n, 0), rounds.length - 1);
@@ -30,7 +32,6 @@ for (const stepper of document.querySelectorAll('.stepper')) {
   };
   show(); document.addEventListener('maci-drawn', show); document.addEventListener('toggle', show, true);
   slider.oninput = () => go(+slider.value);
-  const [back, on, all] = stepper.querySelectorAll('button');
   back.onclick = () => go(+slider.value - 1); on.onclick = () => go(+slider.value + 1);
   all.onclick = () => { const rounds = every(), open = rounds.some(r => !r.open); rounds.forEach(r => { r.open = open; }); };
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 from textwrap import shorten
 from typing import Literal
@@ -23,26 +23,32 @@ from maci.story.model import Belief, Round, Statement
 from maci.story.story import Story
 from maci.story.words import (
     ALL,
-    answer_words,
+    STEPS,
+    admitted_words,
     as_sentence,
     found_words,
     how_sure,
+    leading,
     leads,
+    less_uncertain,
     plural,
+    quoted,
     rival_of,
     stop_of,
     unclear,
 )
 
-Tone = Literal["good", "warn", "bad", "soft"]
+Tone = Literal["good", "agreed", "warn", "bad", "soft"]
 _LONGEST, _CONTEXT, _ROOM = 300, 190, 560
 """Characters of a line, of the context, and of the lines of a column together."""
 _QUOTED = 60
 """Characters of an answer that would turn a debate."""
 _WORTH = 0.05
 """A runner-up below this is not worth a line."""
-_TELLS, _FAR = 0.05, 50.0
-"""Bits below which a question is not worth a line; points of a lead that little would turn."""
+_LIKELY, _TRACE, _NAMED = 0.1, 0.005, 9
+"""Outcomes from the first on are named beside the answer, a runner-up from the second on; how many at most."""
+_TELLS = 0.05
+"""Bits below which a question is not worth a line."""
 _COUNTS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
 
@@ -68,7 +74,8 @@ class Outline:
     agreement: str
     """Such as "3 of 3 agree", "split 2–1" or "1 of 2 agree, tied with measles"."""
     tone: Tone
-    """Good only where all agents agree on an answer that is given; bad where there is none, or it is known to be wrong."""
+    """Good only where all agents agree on an answer that is known to be right, agreed where nothing proves it; bad where there is none,
+    or it is known to be wrong."""
     course: str
     """What happened, in a sentence or two."""
     found: tuple[str, ...]
@@ -92,7 +99,7 @@ def outline(story: Story, differs: str = "") -> Outline:
     held = _withheld(story, p)
     case = story.opened.case
     grave, notes = _warnings(result, differs)
-    grave += _misfit(story)
+    grave += _misfit(story) if result is not None else _so_far(story, guess)
     known = last if guess is not None else None
     return Outline(
         question=case.question,
@@ -104,11 +111,11 @@ def outline(story: Story, differs: str = "") -> Outline:
         withheld=held,
         unclear="" if held else unclear(result),
         agreement="" if known is None else agreement(known.beliefs, guess) + _tie(result, guess),
-        tone=_tone(result, known, guess, held=bool(held), wrong=known_wrong(story)),
+        tone=_tone(story, known, guess, held=bool(held)),
         course="" if result and result.unfit else " ".join(_course(story)),
         found=tuple(_found(story)),
         why=_few(map(_line, best(story))) or _unsupported(story),
-        against=_few(against(story)) or _unopposed(story),
+        against=_opposed(story),
         changes=_few(would_change(story)),
         grave=grave,
         notes=notes,
@@ -169,15 +176,16 @@ def _withheld(story: Story, p: float | None) -> str:
     return as_sentence(f"{why}an answer must be at least {percent(least)} likely; the best guess is {percent(p)}")
 
 
-def _tone(result: Finished | None, last: Round | None, answer: str | None, *, held: bool, wrong: bool) -> Tone:
+def _tone(story: Story, last: Round | None, answer: str | None, *, held: bool) -> Tone:
+    result = story.result
     if result is None:
         return "soft"
-    if result.stop_reason == "error" or (answer is None and not held):
-        return "bad"
-    if wrong:
+    if result.stop_reason == "error" or (answer is None and not held) or known_wrong(story):
         return "bad"
     whole = last is not None and len(camps(last.beliefs).get(answer or "", ())) == len(last.beliefs)
-    return "good" if whole and not held and not result.tied else "warn"
+    if not whole or held or result.tied:
+        return "warn"
+    return "agreed" if story.gold_among(result.raw) is None else "good"
 
 
 def _course(story: Story) -> list[str]:
@@ -193,14 +201,8 @@ def _course(story: Story) -> list[str]:
         lost = f" of {len(story.agents)}" if failed and len(first.beliefs) == 1 else ""
         verb = "was asked" if len(first.beliefs) == 1 and not lost else f"gave an opening, {_stand(first.beliefs)}"
         return [f"{agents}{lost} {verb}.{held}"]
-    said = dict[str, bool]()
-    for item in (item for r in rounds if r.number for item in r.said):
-        key = item.repeats if item.repeats in said else item.id
-        said[key] = said.get(key, False) or item.fate == "admitted"
-    inside = sum(said.values())
     end = f"After {plural(last.number, 'round')} {_lead(last.beliefs, first.beliefs)}"
-    count = f"{inside} of {plural(len(said), 'argument')} {'was' if inside == 1 else 'were'} admitted"
-    parts = [end, count, *_moves(rounds)]
+    parts = [end, admitted_words(rounds), *_moves(rounds)]
     lines = [f"{agents} began {_stand(first.beliefs)}.", f"{'; '.join(parts)}."]
     if hands := sorted({r.number for r in rounds if r.by_hand}):
         lines.append(f"A person set the dials in {_rounds(hands)}.")
@@ -322,8 +324,19 @@ def _unsupported(story: Story) -> tuple[str, ...]:
     return ("No admitted argument speaks for it.",) if _stands(story) else ()
 
 
-def _unopposed(story: Story) -> tuple[str, ...]:
-    return ("Nothing that was admitted speaks against it.",) if _stands(story) else ()
+def _opposed(story: Story) -> tuple[str, ...]:
+    """What speaks against the answer, and by name every other outcome that is worth one."""
+    result, lines = story.result, _few(against(story))
+    if result is None or result.given is None or not _stands(story):
+        return lines
+    rest = leading({label: p for label, p in result.distribution.items() if label != result.given}, _NAMED)
+    named = [
+        f"{label} ({percent(p)})"
+        for at, (label, p) in enumerate(rest)
+        if (p >= _LIKELY or (not at and p >= _TRACE)) and not any(line.startswith(f"{label} (") for line in lines)
+    ]
+    also = (f"Also possible: {', '.join(named)}.",) if named else ()
+    return (*(lines or ("Nothing that was admitted speaks against it.",)), *also)
 
 
 def _stands(story: Story) -> bool:
@@ -414,31 +427,37 @@ def would_change(story: Story) -> list[str]:
         if item.fate == "rejected" and item.argument.outcome not in (None, answer) and not item.argument.against
         and not item.repeats
     ]  # fmt: skip
-    if missed:
+    if missed:  # what could be done about it, and which they are
         some = ", ".join(item.id for item in missed[:4]) + (f" and {len(missed) - 4} more" if len(missed) > 4 else "")
         named = list(dict.fromkeys(item.argument.outcome or "" for item in missed))
-        whose = " and ".join(f"“{outcome}”" for outcome in named) if len(named) < 3 else "other outcomes"
-        count = f"{plural(len(missed), 'argument')} for {whose} {'was' if len(missed) == 1 else 'were'}"
+        whose = " or ".join(f"“{outcome}”" for outcome in named) if len(named) < 3 else "other outcomes"
+        verb = "was" if len(missed) == 1 else "were"
         said.append(
-            f"{count} not admitted ({some}); with better evidence {'it' if len(missed) == 1 else 'they'} could count."
+            f"Find better evidence for {whose}: {plural(len(missed), 'argument')} for it {verb} not admitted ({some})."
+            if len(named) == 1
+            else f"Find better evidence for {whose}: {plural(len(missed), 'argument')} {verb} not admitted ({some})."
         )
-    if items and not turning and items[0].added_gain >= _TELLS:
-        ask = items[0]
-        said.append(f"To find out first: {ask.text} It would reduce the uncertainty by {ask.added_gain:.2f} bits.")
+    if turning:
+        return said
+    ask = next((f"Ask first: {item.text}" for item in items[:1] if item.added_gain >= _TELLS), "")
+    if ask and story.plan is not None:
+        worth = less_uncertain(items[0].added_gain, story.plan.entropy)
+        return [*said, f"{as_sentence(ask)} It is expected to remove {worth}, not to change the answer."]
+    none = "No single question is expected to change it" if story.plan is not None else "No question was looked for"
     if (rival := rival_of(answer, result.distribution)) is not None:
-        gap = 100 * (result.distribution[answer] - rival[1])
-        behind = f"the runner-up, {rival[0]} ({percent(rival[1])}), is {plural(round(gap), 'point')} behind."
-        said.append(as_sentence(behind) if said or gap < _FAR else f"Little: {behind}")
-    return said
+        gap = round(100 * (result.distribution[answer] - rival[1]))
+        none += f": the runner-up, {rival[0]} ({percent(rival[1])}), is {plural(gap, 'percentage point')} behind"
+    return [*said, f"{none}."]
 
 
 def _turn(item: Item, shift: Shift, answer: str) -> str:
     """What would turn the answer: a finding, or evidence that tells two outcomes apart."""
+    chance = percent(shift.probability)
     if item.kind == "retrieval" and shift.answer == f"fits {shift.leader} better":
-        likely = f"{percent(shift.probability)} likely"
-        return f"Evidence that fits “{shift.leader}” better than “{answer}” would put it ahead ({likely})."
-    told = replace(shift, answer=shorten(shift.answer, _QUOTED, placeholder=" …"))
-    return f"{as_sentence(item.text)} If {answer_words(told)}, {shift.leader} leads."
+        found = f"The chance to find it is {chance}; it would put it ahead."
+        return f"Look for evidence that fits “{shift.leader}” better than “{answer}”. {found}"
+    told = quoted(shorten(shift.answer, _QUOTED, placeholder=" …"))
+    return f"{STEPS[item.kind]}: {as_sentence(item.text)} An answer of {told} has a {chance} chance; then {shift.leader} would lead."
 
 
 def _without(last: Round, answer: str) -> list[tuple[str, str]]:
@@ -477,6 +496,31 @@ def _warnings(result: Finished | None, differs: str) -> tuple[tuple[str, ...], t
     return tuple(_worded(w, result) for w in grave), tuple(map(_named, notes))
 
 
+def _so_far(story: Story, guess: str | None) -> tuple[str, ...]:
+    """The warnings of a debate under way, as its end would give them."""
+    if guess is None or not story.closed[-1].number:
+        return ()
+    inside = [item for r in story.closed for item in r.said if item.fate == "admitted"]
+    said = []
+    if not inside:
+        said.append("Nothing has been admitted so far: no argument was strong enough to count.")
+    elif not any(_about(item, story) == guess and not item.argument.against for item in inside):
+        said.append(f"No admitted argument speaks for {guess} so far.")
+    moves = [
+        f"{m.agent} to {m.after} in round {r.number}" for r in story.closed if r.watched for m in r.watched.conformed
+    ]
+    if moves:
+        more = f"; and {len(moves) - 3} more" if len(moves) > 3 else ""
+        said.append(f"Changed sides without new evidence: {'; '.join(moves[:3])}{more}.")
+    return tuple(said)
+
+
+def _about(item: Statement, story: Story) -> str | None:
+    """The outcome that an argument is about, under the name that the debate has for it."""
+    joined = story.joins.get(item.argument.outcome or "")
+    return item.argument.outcome if joined is None else joined.label
+
+
 def _misfit(story: Story) -> tuple[str, ...]:
     """What to do where most arguments were not admitted, and most of those for what they cite."""
     judged = [item for r in story.closed for item in r.said if item.admission is not None and not item.admission.fact]
@@ -511,7 +555,7 @@ def _worded(warning: str, result: Finished) -> str:
         early = "All agents lead with the same outcome, but the debate ended before it had settled: "
         return why if result.stop_reason == "impasse" else early + why[:1].lower() + why[1:]
     if (found := result.dissent) is not None and warning.startswith("caution: the dissent is better supported"):
-        shares = f"support {found.support:.2f} against {found.answer_support:.2f}"
+        shares = f"grades add up to {found.support:.2f} against {found.answer_support:.2f}"
         than = result.answer if unclear(result) else "the answer"
         return f"More admitted evidence speaks for {found.outcome} than for {than} ({shares})."
     if (moved := _JOINED.fullmatch(warning)) is not None:

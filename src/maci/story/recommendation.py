@@ -9,23 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from maci.agents.argument import Kind, Part, Sentence
+from maci.agents.argument import Part, Sentence
 from maci.controller.decisions import Finished
 from maci.controller.ending import FORCE_IT
 from maci.render.markup import percent
 from maci.story.story import Story
-from maci.story.words import as_sentence, how_sure, plural, rival_of, stop_of, unclear
+from maci.story.words import STEPS, as_sentence, how_sure, plural, rival_of, stop_of, unclear
 
 TEMPLATE = "template"
 _MOST = 2
 """Sentences of each part."""
-_STEPS: Mapping[Kind, str] = {
-    "question": "Ask",
-    "history": "Ask about",
-    "test": "Test",
-    "monitoring": "Monitor",
-    "retrieval": "Look up",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +119,7 @@ def _template(story: Story, result: Finished) -> Iterator[Sentence]:
         named = any(label.casefold() in step.text.casefold() for label in step.separates)
         telling = len(step.separates) > 1 and result.answer in step.separates and not named
         between = f" It separates {' from '.join(step.separates[:2])}." if telling else ""
-        text = f"{_STEPS[step.kind]}: {as_sentence(step.text)}{between}"
+        text = f"{STEPS[step.kind]}: {as_sentence(step.text)}{between}"
         yield Sentence(part="next", text=text, cites=(step.id,))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import shorten
 
 from maci.acquisition.gain import Favoured
 from maci.acquisition.plan import Shift
+from maci.agents.argument import Kind
+from maci.config.sections import Budget
 from maci.controller.caution import Watched
 from maci.controller.decisions import Finished, Gained
 from maci.controller.dials import RoundDials
@@ -17,7 +19,7 @@ from maci.controller.stop import StopReason
 from maci.controller.triage import Stage, Triaged
 from maci.llm.usage import dollars
 from maci.render.markup import fixed, percent, typeset
-from maci.story.model import Statement
+from maci.story.model import Round, Statement
 from maci.story.story import Story
 
 STOPS: Mapping[StopReason, str] = {
@@ -59,6 +61,14 @@ _SURE = (
 )
 
 
+STEPS: Mapping[Kind, str] = {
+    "question": "Ask",
+    "history": "Ask about",
+    "test": "Test",
+    "monitoring": "Monitor",
+    "retrieval": "Look up",
+}
+"""What is done about an item of the plan."""
 ALL = "all agents"
 """What the mixture is called everywhere."""
 _TIE = 1e-6
@@ -213,6 +223,14 @@ def stop_of(result: Finished) -> str:
     return _APART[result.stop_reason] if unlike(result.stop_reason, result.agreed) else STOPS[result.stop_reason]
 
 
+def _enough(story: Story) -> str:
+    """What to do where the ceiling did not reach to a first round."""
+    budget, usual = story.opened.config.budget, Budget().tokens
+    if budget.usd is None and budget.tokens < usual:
+        return f" Start it again with a higher ceiling; the default is {usual:,} tokens."
+    return " Start it again with a higher ceiling."
+
+
 def unlike(reason: str, agreed: bool | None) -> bool:
     """Whether a debate ended as one that settles does, and yet without agreement (D19)."""
     return agreed is False and reason in _APART
@@ -229,9 +247,7 @@ def stopped(story: Story) -> str:
     if result.stop_reason == "triage" and (looked := story.rounds[0].triaged):
         return " ".join((said, *triage_why(looked[-1])))
     if result.stop_reason in ("budget", "error", "triage"):
-        advice = (
-            " Start it again with a higher ceiling." if result.stop_reason == "budget" and not result.rounds else ""
-        )
+        advice = _enough(story) if result.stop_reason == "budget" and not result.rounds else ""
         return f"{said} {as_sentence(result.detail)}{advice}" if result.detail else said
     if result.stop_reason == "stopped_by_user":
         return as_sentence(result.detail) if result.detail else said
@@ -359,8 +375,52 @@ def shift_words(shift: Shift) -> str:
 
 def answer_words(shift: Shift) -> str:
     """An answer that may come, with its chance; in quotes only where it has several words."""
-    answer = f"“{shift.answer}”" if " " in shift.answer else shift.answer
-    return f"{answer} ({percent(shift.probability)} likely)"
+    return f"{quoted(shift.answer)} (a {percent(shift.probability)} chance)"
+
+
+def quoted(answer: str) -> str:
+    """An answer in a sentence: in quotes only where it has several words.
+
+    >>> quoted("yes"), quoted("high fever")
+    ('yes', '“high fever”')
+    """
+    return f"“{answer}”" if " " in answer else answer
+
+
+def less_uncertain(bits: float, of: float) -> str:
+    """What is expected of a question, as a share of the uncertainty (``of``, in bits) that is left.
+
+    >>> less_uncertain(0.001, 0.5), less_uncertain(0.7, 0.5)
+    ('little of the uncertainty that is left', 'all of the uncertainty that is left')
+    """
+    share = bits / of if of > 0 else 0.0
+    many = "little" if share < 0.01 else "all" if share >= 0.995 else f"about {percent(share)}"
+    return f"{many} of the uncertainty that is left"
+
+
+ADMITTED = "admitted (strong enough to count)"
+"""What being admitted means, where the word stands first."""
+
+
+def admitted_words(rounds: Iterable[Round]) -> str:
+    """How many different arguments of these rounds were admitted, and how many more only repeat one."""
+    said = dict[str, bool]()
+    every = [item for r in rounds if r.number for item in r.said]
+    for item in every:
+        key = item.repeats if item.repeats in said else item.id
+        said[key] = said.get(key, False) or item.fate == "admitted"
+    inside, many = sum(said.values()), len(said)
+    verb = "was" if inside == 1 else "were"
+    return f"{inside} of {plural(many, 'argument')} {verb} {ADMITTED}{repeat_words(len(every) - many, ' more ')}"
+
+
+def repeat_words(n: int, more: str = " ") -> str:
+    """How many arguments repeat earlier ones, after a count; nothing where none does.
+
+    >>> repeat_words(0), repeat_words(1), repeat_words(2, " more ")
+    ('', ', 1 repeats an earlier one', ', 2 more repeat earlier ones')
+    """
+    return f", {n}{more}{'repeats an earlier one' if n == 1 else 'repeat earlier ones'}" if n else ""
 
 
 def plural(n: int, what: str) -> str:

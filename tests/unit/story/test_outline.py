@@ -14,8 +14,9 @@ from maci.story import Story
 from maci.story.outline import agreement, outline
 from maci.story.recommendation import recommendation
 from maci.story.report.page import to_markdown
+from maci.story.report.rounds import round_box
 from maci.story.report.verdict import answered
-from maci.story.words import rejection_words
+from maci.story.words import rejection_words, stopped
 from stories import story_of
 
 
@@ -25,7 +26,8 @@ def test_an_agreed_debate():
     assert look.question == "What caused the checkout outage of 14 March?"
     assert look.course == (
         "Three agents began split 1–1–1 between bad deployment, expired certificate and gateway outage. After 3 rounds all lead with "
-        "expired certificate; 7 of 9 arguments were admitted; Ana (releases) and Chi (payments) changed sides in round 2."
+        "expired certificate; 7 of 9 arguments were admitted (strong enough to count), 1 more repeats an earlier one; Ana (releases) "
+        "and Chi (payments) changed sides in round 2."
     )
     assert look.why[0].endswith("(Ben (platform), 2B1)")
     assert look.grave == ()
@@ -37,7 +39,7 @@ def test_a_split_is_neither_green_nor_without_its_warnings():
     assert "two agents lead with weight limit of 7.5 t, Engineer with close it to lorries" in look.course
     assert look.grave[0] == "The agents did not agree."
     assert look.grave[1].startswith(
-        "More admitted evidence speaks for close it to lorries than for the answer (support "
+        "More admitted evidence speaks for close it to lorries than for the answer (grades add up to 2.43 against 1.79)"
     )
 
 
@@ -158,16 +160,71 @@ def test_agents_without_a_leader_are_undecided_and_a_tie_stands_with_the_answer(
 def test_evidence_that_would_turn_the_answer_is_named_by_what_it_would_have_to_show():
     story = Story.of(play(seat([script("x", turn(0.7, 0.3)), script("y", turn(0.6, 0.4))]), settings("max_rounds=2")))
     [change] = [line for line in outline(story).changes if "ahead" in line]
-    assert change.startswith("Evidence that fits “chikungunya” better than “dengue” would put it ahead (")
+    assert change.startswith(
+        "Look for evidence that fits “chikungunya” better than “dengue”. The chance to find it is "
+    )
 
 
-def test_a_far_lead_says_that_little_would_change_it():
+def test_where_no_question_was_looked_for_it_is_said():
     story = Story.of(
         play(seat([script(n, turn(0.95, 0.05)) for n in "xy"]), settings("max_rounds=2", "plan.enabled=false"))
     )
     assert [" ".join(line.split()) for line in outline(story).changes] == [
-        "Little: the runner-up, chikungunya (5 %), is 90 points behind."
+        "No question was looked for: the runner-up, chikungunya (5 %), is 90 percentage points behind."
     ]
+
+
+def test_what_would_change_it_names_an_action_or_says_that_no_question_would():
+    assert (
+        outline(story_of("engine")).changes[-1].startswith("No single question is expected to change it: the runner-up")
+    )
+    assert any(
+        line.startswith("Find better evidence for “bad deployment”: 1 ") for line in outline(story_of("outage")).changes
+    )
+
+
+def test_a_debate_under_way_carries_the_warnings_that_its_end_would():
+    story = story_of("recall")
+    look = outline(replace(story, result=None))
+    assert "Changed sides without new evidence: Purchasing to electrolyte filling in round 1." in look.grave
+    assert "not calibrated" in answered(replace(story, result=None))
+    out = replace(next(i for i in story.said.values() if i.admission and not i.admission.admitted).admission)
+    rounds = tuple(replace(r, said=tuple(replace(i, admission=out) for i in r.said if r.number)) for r in story.rounds)
+    nothing = outline(replace(story, result=None, rounds=rounds))
+    assert nothing.grave[0] == "Nothing has been admitted so far: no argument was strong enough to count."
+    assert outline(replace(story, result=None, rounds=rounds[:1])).grave == ()  # nobody has argued yet
+
+
+def test_a_count_of_arguments_says_how_many_only_repeat_one():
+    story = story_of("outage")
+    last = story.rounds[1]
+    again = tuple(replace(item, id=f"{item.id}x", repeats=item.id) for item in last.said[:1])
+    rounds = (story.rounds[0], replace(last, said=(*last.said, *again)), *story.rounds[2:])
+    more = replace(story, rounds=rounds)
+    assert (
+        "7 of 9 arguments were admitted (strong enough to count), 2 more repeat earlier ones;" in outline(more).course
+    )
+    assert f"of {len(last.said) + 1} arguments admitted, 1 repeats an earlier one" in round_box(more, rounds[1], None)
+
+
+def test_an_answer_that_nothing_proves_does_not_look_like_one_proven_right():
+    assert (outline(story_of("outage")).tone, outline(story_of("engine")).tone) == ("good", "agreed")
+    assert 'class="tag agreed"' in answered(story_of("outage"))
+
+
+def test_against_names_every_outcome_that_is_likely_and_the_runner_up():
+    also = [line.replace("\N{NO-BREAK SPACE}", " ") for line in outline(story_of("bridge")).against]
+    assert also[-1] == "Also possible: leave it open (14 %)."
+    assert any("bad deployment" in line for line in outline(story_of("outage")).against)
+
+
+def test_a_ceiling_that_was_too_low_is_told_with_the_default():
+    story = story_of("bridge")
+    budget = story.opened.config.budget.model_copy(update={"tokens": 1000})
+    config = story.opened.config.model_copy(update={"budget": budget})
+    result = replace(story.result, stop_reason="budget", rounds=0, detail="out of tokens")
+    poor = replace(story, opened=replace(story.opened, config=config), result=result)
+    assert stopped(poor).endswith("Start it again with a higher ceiling; the default is 100,000 tokens.")
 
 
 def even() -> Story:

@@ -194,10 +194,20 @@ def _round(now: Round, before: Round, form: str, told: Words | None, *, shown: b
             "p", f"Nothing is graded yet: these are the arguments of {round_name(before.number)}.", class_="small-print"
         )
     name = round_name(now.number)
+    graded = len({(dot.q, dot.crit) for dot in _graded([now])})
+    shared = "" if graded == len(now.said) or early or not graded else _overlap(now, graded)
     return el(
         "div",
         el("h3", f"Gate, {name}"),
-        (gate and join(el("p", _PASSES, class_="small-print"), gate, early))
+        (
+            gate
+            and join(
+                el("p", _PASSES, class_="small-print"),
+                gate,
+                early,
+                el("p", shared, class_="small-print") if shared else None,
+            )
+        )
         or el(
             "p",
             f"τ_Q {figure(dials.tau_q, 2)}, τ_CRIT {figure(dials.tau_crit, 2)}: nothing is graded yet.",
@@ -215,6 +225,14 @@ def _round(now: Round, before: Round, form: str, told: Words | None, *, shown: b
         data_round=now.number,
         hidden=not shown,
     )
+
+
+def _overlap(now: Round, rings: int) -> str:
+    """Why there are fewer rings than arguments."""
+    lacking = len(now.said) - len(_graded([now]))
+    parts = [f"{lacking} without both grades"] if lacking else []
+    parts += ["rings with the same grades lie on each other"] if rings + lacking < len(now.said) else []
+    return f"{plural(rings, 'ring')} for {plural(len(now.said), 'argument')}: {'; '.join(parts)}."
 
 
 def past(story: Story) -> Markup | None:

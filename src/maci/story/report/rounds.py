@@ -16,7 +16,7 @@ from maci.story.report.parts import beliefs, course, linked, signals
 from maci.story.report.thread import lanes, tools
 from maci.story.report.trajectory import moved
 from maci.story.story import Story
-from maci.story.words import figure, found_words, leading, plural, round_name, triage_words, watched
+from maci.story.words import figure, found_words, leading, plural, repeat_words, round_name, triage_words, watched
 
 
 def charts(story: Story) -> Markup | None:
@@ -143,7 +143,8 @@ def round_box(story: Story, now: Round, before: Round | None, *, unfolded: bool 
     top = leading(now.mixture, 1)
     parts: list[Child] = []
     if now.number and now.closed:
-        parts += [f"{len(now.admitted)} of {plural(len(now.said), 'argument')} admitted", " · "]
+        again = repeat_words(sum(bool(item.repeats) for item in now.said))
+        parts += [f"{len(now.admitted)} of {plural(len(now.said), 'argument')} admitted{again}", " · "]
     parts += [el("bdi", top[0][0]), f", {percent(top[0][1])} · "] if top else []
     parts.append(f"disagreement {figure(now.signal('d'), 2)}" if now.closed else "not finished")
     name = round_name(now.number).capitalize()

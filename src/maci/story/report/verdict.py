@@ -16,14 +16,27 @@ from maci.story.recommendation import TEMPLATE, cited, recommendation
 from maci.story.report.parts import colours, linked, listed, names, prose, tile
 from maci.story.report.sources import Provenance
 from maci.story.story import Story
-from maci.story.words import as_sentence, besides, cost, figure, known_words, leading, leads, plural, stopped, unclear
+from maci.story.words import (
+    admitted_words,
+    as_sentence,
+    besides,
+    cost,
+    figure,
+    known_words,
+    leading,
+    leads,
+    plural,
+    stopped,
+    unclear,
+)
 
 
 def asked(story: Story, *beside: Child) -> Markup:
     """The question and a line of context; ``beside``: what stands at the right of it."""
     case, look = story.opened.case, outline(story)
     name = el("p", case.title, class_="eyebrow", dir="auto") if case.title else None
-    context = el("p", look.context, class_="context soft", dir="auto") if look.context else None
+    cut = (" ", el("a", "The whole case", href="#case")) if look.context.endswith("…") and story.result else None
+    context = el("p", look.context, cut, class_="context soft", dir="auto") if look.context else None
     head = el("div", name, el("h1", look.question, dir="auto"), context)
     return el("div", head, el("div", beside, class_="beside") if beside else None, class_="asked")
 
@@ -75,9 +88,9 @@ def _head(story: Story, look: Outline, source: Provenance) -> Markup:
             return join(el("p", "No answer", class_="answer"), el("p", stopped(story)))
         return join(el("p", "No belief yet", class_="answer"), _going(story, source))
     dot = el("span", class_=f"dot {colours(story).get(look.guess, '')}")
-    agreed = el("span", look.agreement, class_=f"tag {look.tone}") if look.agreement else None
-    kind = look.sure if result is None else f"{look.sure}; {_raw(story)}"
-    said = el("span", kind, class_="soft")
+    tone = "agreed" if look.tone == "good" else look.tone  # that all agree does not prove it
+    agreed = el("span", look.agreement, class_=f"tag {tone}") if look.agreement else None
+    said = el("span", f"{look.sure}; {_raw(story)}", class_="soft")
     sure = el("p", el("b", percent(look.p)), " ", agreed, " ", said, class_="sure")
     if look.withheld:
         return join(
@@ -92,14 +105,14 @@ def _head(story: Story, look: Outline, source: Provenance) -> Markup:
             el("p", dot, el("b", look.unclear), " ", agreed, " ", el("span", _raw(story), class_="soft"), dir="auto"),
             _known(story),
         )
-    so_far = el("p", f"So far, after {round_name(story)}; it may change", class_="eyebrow") if result is None else None
+    so_far = el("p", "So far; it may change", class_="eyebrow") if result is None else None
     going = _going(story, source) if result is None else None
     said = el("div", el("p", dot, el("bdi", look.guess), class_="answer", dir="auto"), sure, class_="said-first")
     return join(so_far, said, _known(story), going)
 
 
 def _raw(story: Story) -> str:
-    """What kind of probability it is, where it is over."""
+    """What kind of probability it is."""
     return "calibrated probability" if story.calibrated else "agents' estimate, not calibrated"
 
 
@@ -121,12 +134,6 @@ def recommended(story: Story, *, written: bool) -> Markup | None:
     if written:
         return el("section", el("h2", "Recommendation"), body, id="recommendation")
     return el("details", el("summary", "Recommendation"), body, class_="box", id="recommendation")
-
-
-def round_name(story: Story) -> str:
-    """The last round that closed, in a sentence."""
-    number = story.closed[-1].number
-    return f"round {number}" if number else "the openings"
 
 
 def _going(story: Story, source: Provenance) -> Markup | None:
@@ -210,15 +217,14 @@ def details(story: Story, source: Provenance | None = None) -> Markup:
 
 def _tiles(story: Story, result: Finished, source: Provenance) -> Markup:
     last = story.closed[-1] if story.closed else None
-    admitted = sum(len(r.admitted) for r in story.rounds)
-    said = sum(len(r.said) for r in story.rounds if r.number)
+    count, _, what = admitted_words(story.rounds).partition(" argument")
     tokens, _, rest = cost(result, priced=source.priced).partition(" token")
     return el(
         "div",
         tile(str(result.rounds), "round" if result.rounds == 1 else "rounds"),
         tile(tokens, "token" + rest),
         tile(figure(last.signal("d") if last else None, 2), "D · disagreement at the end"),
-        tile(f"{admitted} of {said}", "arguments admitted, repeated ones included"),
+        tile(count, f"argument{what}"),
         class_="figures",
     )
 

@@ -87,14 +87,14 @@ def ended_tag(
     wrong: bool = False,
     over: str = "finished: ",
 ) -> Markup:
-    """How a debate that is over ended: green only where the agents agree, and not on an answer that is known to be wrong.
+    """How a debate that is over ended: blue where the agents agree (that proves nothing), red on an answer that is known to be wrong.
 
     ``over``: what is said before the cause.
 
     >>> ended_tag("budget", answered=False)
     '<span class="tag bad">no answer: out of budget</span>'
     >>> ended_tag("consensus", agreed=True), ended_tag("plateau", agreed=False)
-    ('<span class="tag good">finished: agreed</span>', '<span class="tag warn">finished: no agreement</span>')
+    ('<span class="tag agreed">finished: agreed</span>', '<span class="tag warn">finished: no agreement</span>')
     >>> ended_tag("impasse", agreed=True)  # they agree, but on too little shared evidence
     '<span class="tag warn">finished: agreed, not settled</span>'
     >>> ended_tag("plateau", answered=False, withheld=True)
@@ -106,7 +106,7 @@ def ended_tag(
     cause = "agreed, not settled" if agreed and cause == _ENDS["impasse"] else cause
     if not answered and not withheld:
         return el("span", f"no answer: {_ENDS.get(reason, reason)}", class_="tag bad")
-    kind = "bad" if reason == "error" else "warn" if cause else "good" if agreed else "soft"
+    kind = "bad" if reason == "error" else "warn" if cause else "agreed" if agreed else "soft"
     cause = cause or ("agreed" if agreed else "")
     if wrong:
         kind, cause = "bad", f"{cause}, {'but wrong' if agreed else 'wrong'}" if cause else "wrong"

@@ -93,7 +93,7 @@ def _now(story: Story, state: str) -> Markup:
         return el("p", f"It broke off in {where}. Nothing that was recorded is lost.", class_="bad")
     thinking = [who for kind, who, _ in story.waiting if kind == "turn"]
     scores = sum(kind == "score" for kind, _, _ in story.waiting)
-    parts = [round_name(story.current.number).capitalize()]
+    parts = [f"{round_name(story.current.number).capitalize()} under way"]
     if thinking:
         parts.append("waiting for " + shorten(", ".join(thinking), 80, placeholder=" …"))
     if scores:

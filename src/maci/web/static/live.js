@@ -173,13 +173,13 @@ async function post(event) {
   if (form.closest('#controls')) refreshControls();
 }
 
-function minutes(seconds) { const whole = Math.round(seconds); return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`; }
+function minutes(seconds) { const whole = Math.round(seconds); return whole < 90 ? `${whole} s` : `${Math.round(whole / 60)} min`; }
 function tick() {
   const place = document.querySelector('#p-now [data-since]');
   if (!place) return;
   const passed = (Date.now() - Date.parse(place.dataset.since)) / 1000, closed = +place.dataset.closed, left = +place.dataset.left;
   if (!(passed >= 0) || passed > 86400) return;
-  place.textContent = ` · ${minutes(passed)}` + (closed && left ? `, at most about ${minutes(passed / closed * left)} more` : '');
+  place.textContent = ` · ${minutes(passed)} so far` + (closed && left ? `, at most about ${minutes(passed / closed * left)} more` : '');
 }
 
 // A list with debates under way is fetched again from time to time; what is ticked stays so.
