@@ -166,6 +166,10 @@ def test_ask_answers_and_a_withheld_answer_is_null(tmp_path: Path) -> None:
         found = held.structured_content
         assert found["answer"] is None and found["probability"] is None
         assert found["withheld"].startswith("Word statistics cannot decide") and "orce" not in found["withheld"]
+        assert (
+            "Use a language model (another `panel`, where there is one)." in found["withheld"]
+            and "maci init" not in found["withheld"]
+        )
         (row, *_) = (await client.call_tool("search_runs", {})).structured_content["runs"]
         assert row["run"] == found["run"] and row["answer"] is None
 
