@@ -46,7 +46,7 @@ from maci.record.replay import telling
 from maci.record.transcript import read
 from maci.render.markup import plain
 from maci.render.text import to_markdown
-from maci.seating.project import with_project
+from maci.seating.project import check_ceilings, with_project
 from maci.seating.seating import ASKING, PanelChoice, check_models, open_house
 from maci.seating.spec import PanelSpec
 from maci.story import Story
@@ -168,7 +168,9 @@ class DebateService:
 
     def _options(self, choice: PanelChoice) -> Options:
         """What is asked for, within the ceilings; refused where they cannot be kept."""
-        panel, config = with_project(choice).settled()
+        choice = with_project(choice)
+        check_ceilings(choice)
+        panel, config = choice.settled()
         self._check_prices(panel)
         tokens, usd = config.budget.tokens, config.budget.usd
         options = Options(seed=choice.seed, offline=choice.offline)

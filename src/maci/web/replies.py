@@ -38,6 +38,8 @@ class BrokenOff(EnvironmentError_):
 
 _FIND = " (a `model` of `/v1/models`, where there is one)"
 """Where a client finds a language model; how to see a guess of readers it is not told, since a request cannot ask for it."""
+_FIELDS = {"panel": "model", "budget_tokens": "budget", "budget_usd": "budget"}
+"""Fields of a form that have another name in a request."""
 _A_WHILE = 60.0
 """Seconds to wait where nothing says how long, as for a key that somebody has to set."""
 
@@ -47,7 +49,7 @@ def error_body(error: BaseException, message: str, status: int) -> dict[str, Any
     field = error.about if isinstance(error, MaciError) else ""
     message += _FIND if isinstance(error, Unfit) else ""
     kind = "invalid_request_error" if status < 429 else "rate_limit_error" if status == 429 else "server_error"
-    param = "model" if field == "panel" else field or None
+    param = _FIELDS.get(field, field) or None
     code = "model_not_found" if isinstance(error, NoSuchModel) else None
     if isinstance(error, BudgetError | AllowanceSpent):
         code = "insufficient_quota"
