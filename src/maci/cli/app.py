@@ -25,7 +25,7 @@ from maci.errors import (
     EnvironmentError_,
     InputError,
     MaciError,
-    Unfit,
+    Undecidable,
     exit_code,
     install,
     is_output_lost,
@@ -137,7 +137,7 @@ def main() -> None:
     try:
         _export()
         app()
-    except Unfit as error:
+    except Undecidable as error:
         from maci.cli.ending import unfit
 
         _give_up(unfit(error), exit_code(error))

@@ -19,7 +19,7 @@ from maci.acquisition.plan import CONTRAST, NAMED, AcquisitionPlan, Item
 from maci.cli.terminal import Lines
 from maci.controller.decisions import Finished
 from maci.controller.triage import Check, Prospect, Triaged
-from maci.errors import Unfit
+from maci.errors import Undecidable
 from maci.render.markup import percent
 from maci.story.outline import Outline, against, best, forced, outline, withheld_words
 from maci.story.recommendation import TEMPLATE, cited, recommendation
@@ -49,7 +49,7 @@ FIND, FORCE = " (`maci init`)", "add `--force`"
 """Where the command line finds a language model, and how it shows a guess that readers withhold."""
 
 
-def unfit(error: Unfit) -> str:
+def unfit(error: Undecidable) -> str:
     """What to do at the command line where the readers cannot decide a case."""
     return f"{error}{FIND}.{forced(FORCE)}" if error.guess else f"{error}{FIND}. `maci index` makes a corpus."
 

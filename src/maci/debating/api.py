@@ -20,7 +20,7 @@ from maci.config import Config, parameters, plugins
 from maci.controller.events import Event
 from maci.debating.loop import Nowhere, Recorder, debate
 from maci.debating.result import FORCE, DebateResult
-from maci.errors import InputError, Unfit
+from maci.errors import InputError, Undecidable
 from maci.evidence.corpus import Corpus, is_index
 from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.span import CaseEvidence
@@ -210,8 +210,8 @@ def _sit_down(case: Any, agents: Any, judges: Any, options: Options) -> _Sat:
     )  # fmt: skip
     try:
         return _Sat(seat_case(found, with_project(choice)), skipped)
-    except Unfit as error:
-        raise Unfit(f"{error}.{forced(FORCE)}" if error.guess else str(error)) from error
+    except Undecidable as error:
+        raise Undecidable(f"{error}.{forced(FORCE)}" if error.guess else str(error)) from error
 
 
 def _own(case: Case, agents: Sequence[Agent], judges: Sequence[Judge] | None, options: Options) -> Seated:

@@ -33,7 +33,7 @@ from maci.controller.events import Event
 from maci.controller.inputs import Opened, TurnTaken
 from maci.debating.api import Options, stream
 from maci.debating.result import DebateResult
-from maci.errors import EnvironmentError_, InputError, MaciError, Unfit
+from maci.errors import EnvironmentError_, InputError, MaciError, Undecidable
 from maci.evidence.encode import load_encoder
 from maci.lab.audit.judges.asking import bench_of, settle
 from maci.lab.audit.judges.audit import ProbePlan, audit
@@ -303,7 +303,7 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except MaciError as error:
-        raise ToolError(f"{error}{_FIND}" if isinstance(error, Unfit) else str(error)) from error
+        raise ToolError(f"{error}{_FIND}" if isinstance(error, Undecidable) else str(error)) from error
 
 
 async def _held(work: Coroutine[Any, Any, T]) -> T:

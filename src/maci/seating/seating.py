@@ -20,7 +20,7 @@ from maci.config import Config, full_key, load
 from maci.controller.fold import start
 from maci.controller.inputs import Opened
 from maci.controller.reading import check_made_for
-from maci.errors import ConfigError, MaciError, ModelError, Unfit, concerning
+from maci.errors import ConfigError, MaciError, ModelError, Undecidable, concerning
 from maci.evidence.encode import load_encoder
 from maci.llm.catalogue import family
 from maci.llm.keys import headers_from, is_loopback, without_credentials
@@ -227,7 +227,7 @@ class Seating:
         check_made_for(opened)
         if opened.unfit and not case.outcomes.labels and not self.config.answer.force:
             why = f"word statistics cannot decide this case ({opened.unfit})"
-            raise Unfit(f"{why}. Name the outcomes, or use a language model", guess=True)
+            raise Undecidable(f"{why}. Name the outcomes, or use a language model", guess=True)
         notes = ((self.who,) if choice.why else ()) + _idle(choice, self.config)
         if isinstance(self._panel, PanelSpec) and self._panel.found_judges:
             judges = ", ".join(judge.name for judge in table.judges)

@@ -19,7 +19,7 @@ from maci.agents.judges.reader import ReaderJudge, reader_judges
 from maci.agents.library import Latest, Library, subjects_of
 from maci.cases.case import REDACTED, Case
 from maci.cases.outcomes import normal
-from maci.errors import EvidenceError, Unfit
+from maci.errors import EvidenceError, Undecidable
 from maci.evidence.corpus import Corpus
 from maci.evidence.encode import AdaptedEncoder, Encoder, as_query
 from maci.evidence.knowledge import BUILT_IN, builtin_spans, builtin_tone, conditions, names_finding
@@ -268,7 +268,7 @@ class Bookcase:
     def _nothing(self, case: Case, labels: Sequence[str]) -> EvidenceError:
         some = f"any of {', '.join(labels[:5])}{' …' if len(labels) > 5 else ''}" if labels else "an outcome"
         if self._sources.where is not None:
-            return Unfit(
+            return Undecidable(
                 f"no text of the corpus {self._sources.where} names {some}, and none is labelled with one, so the readers, "
                 "which match words, cannot use it. Index texts that name the outcomes, or JSONL/CSV with a `label` column, or use a "
                 "language model"
@@ -277,7 +277,7 @@ class Bookcase:
         unnamed = f"the case brings {texts}: none is labelled with an outcome or has its exact name"
         given = unnamed if case.evidence else "the case brings none"
         why = f"the readers match words and have no text about {some} ({given})"
-        return EvidenceError(f"{why}: {own}") if (own := self._sources.remedy) else Unfit(f"{why}: {_REMEDY}")
+        return EvidenceError(f"{why}: {own}") if (own := self._sources.remedy) else Undecidable(f"{why}: {_REMEDY}")
 
 
 def _key(spans: Sequence[Span], case: Case, labels: tuple[str, ...]) -> tuple[object, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 from fastapi.sse import format_sse_event
 
 from maci.controller.decisions import Finished
-from maci.errors import BudgetError, EnvironmentError_, MaciError, Unfit, one_line, said
+from maci.errors import BudgetError, EnvironmentError_, MaciError, Undecidable, one_line, said
 from maci.render.markup import percent, plain
 from maci.story.outline import Outline, outline, withheld_words
 from maci.story.recommendation import recommendation
@@ -47,7 +47,7 @@ _A_WHILE = 60.0
 def error_body(error: BaseException, message: str, status: int) -> dict[str, Any]:
     """An error as OpenAI's API has it."""
     field = error.about if isinstance(error, MaciError) else ""
-    message += _FIND if isinstance(error, Unfit) else ""
+    message += _FIND if isinstance(error, Undecidable) else ""
     kind = "invalid_request_error" if status < 429 else "rate_limit_error" if status == 429 else "server_error"
     param = _FIELDS.get(field, field) or None
     code = "model_not_found" if isinstance(error, NoSuchModel) else None
