@@ -8,6 +8,7 @@
     │   ├── CaseError            2    a case that cannot be debated (no question, one outcome, …)
     │   ├── BeliefError          2    not a distribution over the outcome space
     │   └── EvidenceError        2    a corpus, index or span that cannot be read
+    │       └── Undecidable      2    the readers match words, and that cannot decide this case
     ├── CheckFailed              1    a check ran and its verdict is no
     │   ├── TranscriptError      1    a record that was edited, reordered or is not one of ours
     │   └── ReplayMismatch       1    a recorded number that cannot be recomputed
@@ -83,6 +84,18 @@ class BeliefError(InputError):
 
 class EvidenceError(InputError):
     """A corpus, index or span that cannot be read."""
+
+
+class Undecidable(EvidenceError):
+    """The readers match words, and that cannot decide this case. The message ends with “use a language model”: a door adds where
+    to find one there.
+
+    ``guess``: the readers have a guess, and a door adds how to see it.
+    """
+
+    def __init__(self, message: str, *, guess: bool = False) -> None:
+        super().__init__(message)
+        self.guess = guess
 
 
 class CheckFailed(MaciError):

@@ -14,8 +14,10 @@ from helpers import LABELS, make_case, of, open_debate, play, script, seat, sett
 from maci.acquisition.gain import Stakes
 from maci.cli.app import app
 from maci.cli.batch.run import _answer, _summarise, in_words, row
+from maci.controller import ending
 from maci.controller.decisions import Planned
 from maci.debating.batch import Batch, Done, entries
+from maci.record.replay import replay
 from maci.record.transcript import read
 from maci.seating.seating import PanelChoice, Seating
 from maci.story import Story
@@ -136,6 +138,25 @@ def test_pages_and_reports_say_how_to_see_the_guess_in_words_that_fit_them(name:
     first = said.partition("The debate")[0]  # the audit of a report names every setting with its option
     assert "--force" not in first and "`maci init`" not in first
     assert "add `--force`" in VIEWS["screen"][0]("held")
+
+
+def test_the_record_has_the_reason_and_an_older_one_that_has_advice_too_is_told_the_same() -> None:
+    assert story("held").result.abstained == WHY  # type: ignore[union-attr]
+    path, why = Path("early", "transcript.jsonl"), "2 texts for 3 outcomes"
+    old = f"{WHY}. Use a language model (`maci init`). To see the readers' guess all the same, add `--force`."
+    table = seat([script("x", turn(0.9, 0.1)), script("y", turn(0.8, 0.2))])
+    opened = open_debate(
+        table, RULES, make_case(gold=GUESS), unfit=why, panel="readers", created="2026-11-16T09:27:31Z"
+    )
+    with pytest.MonkeyPatch.context() as before:
+        before.setattr(ending, "abstention", lambda *_, **__: old)
+        write(path, table, opened=opened)
+    assert old in path.read_text(encoding="utf-8")
+    assert replay(read(path).events).complete and result_of(story("early"), Path()).abstained == WHY
+    for name in ("screen", "show", "html", "markdown"):
+        told_now, told_then = VIEWS[name][0]("held"), VIEWS[name][0]("early")
+        for words in ("Use a language model", "To see the readers' guess", "`--force`", "`maci init`", WHY):
+            assert told_now.count(words) == told_then.count(words), (name, words)
 
 
 def test_a_withheld_answer_is_neither_right_nor_exact_and_counts_for_no_stage(

@@ -217,3 +217,6 @@ def test_every_room_is_on_the_plan() -> None:
         entry for entry in (ROOT / "src/maci").iterdir() if entry.name[0] not in "_." and entry.suffix in ("", ".py")
     ]
     assert [room.name for room in rooms if f"`{room.name}{'/' if room.is_dir() else ''}`" not in plan] == []
+    numbers = ("Seventeen", "Eighteen", "Nineteen", "Twenty", "Twenty-one")
+    assert f"{numbers[sum(room.is_dir() for room in rooms) - 17]} rooms on four floors, with two files" in plan
+    assert sum(room.suffix == ".py" for room in rooms) == 2

@@ -20,7 +20,16 @@ from typer.core import TyperGroup
 
 from maci import __version__
 from maci.cli.options import complete
-from maci.errors import ConfigError, EnvironmentError_, InputError, MaciError, exit_code, install, is_output_lost
+from maci.errors import (
+    ConfigError,
+    EnvironmentError_,
+    InputError,
+    MaciError,
+    Undecidable,
+    exit_code,
+    install,
+    is_output_lost,
+)
 from maci.llm.offline import stay_offline
 from maci.render.markup import clean
 
@@ -128,6 +137,10 @@ def main() -> None:
     try:
         _export()
         app()
+    except Undecidable as error:
+        from maci.cli.ending import unfit
+
+        _give_up(unfit(error), exit_code(error))
     except MaciError as error:
         _give_up(str(error), exit_code(error))
     except OSError as error:

@@ -18,10 +18,10 @@ from typing import Literal
 from maci.acquisition.plan import CONTRAST, NAMED, AcquisitionPlan, Item
 from maci.cli.terminal import Lines
 from maci.controller.decisions import Finished
-from maci.controller.ending import FORCE_IT
 from maci.controller.triage import Check, Prospect, Triaged
+from maci.errors import Undecidable
 from maci.render.markup import percent
-from maci.story.outline import Outline, against, best, outline
+from maci.story.outline import Outline, against, best, forced, outline, withheld_words
 from maci.story.recommendation import TEMPLATE, cited, recommendation
 from maci.story.result import plan_of
 from maci.story.story import Story
@@ -43,6 +43,15 @@ _MISSING = re.compile(
     r"(?P<what>round \d+: (\d+ of \d+ scores are missing(?=: \S+ on)|(?P<who>.+?) abstained)): (\S+ on \S+: )?(?P<why>.*)",
     re.DOTALL,
 )
+
+
+FIND, FORCE = " (`maci init`)", "add `--force`"
+"""Where the command line finds a language model, and how it shows a guess that readers withhold."""
+
+
+def unfit(error: Undecidable) -> str:
+    """What to do at the command line where the readers cannot decide a case."""
+    return f"{error}{FIND}.{forced(FORCE)}" if error.guess else f"{error}{FIND}. `maci index` makes a corpus."
 
 
 class Remarks:
@@ -257,7 +266,7 @@ def _said(lines: Lines, story: Story, look: Outline, result: Finished, shown: Sh
 def _verdict(story: Story, look: Outline, result: Finished) -> Iterator[tuple[str, str]]:
     """(line, style): the answer, or that there is none; how sure, who agrees, and whether it is right where that is known."""
     if look.withheld:
-        yield f"Answer withheld: {look.withheld}{FORCE_IT if result.unfit else ''}", "bold red"
+        yield f"Answer withheld: {withheld_words(story, look, FIND, FORCE)}", "bold red"
     elif look.answer is None:
         yield "No answer", "bold red"
     if look.p is None:

@@ -110,15 +110,6 @@ def restored(state: State, answer: str, found: HarmReport | None) -> Vector | No
     return None
 
 
-def forced(way: str) -> str:
-    """How to see a guess that readers withhold; each door has a way of its own."""
-    return f" To see the readers' guess all the same, {way}."
-
-
-FORCE_IT, FIND_ONE = forced("add `--force`"), " (`maci init`)"
-"""Advice for the command line that the record has."""
-
-
 def unfit(state: State) -> bool:
     """Whether only readers debate, they cannot decide the case, and nobody asked for their answer all the same (D21)."""
     return bool(state.opened.unfit) and not state.config.answer.force
@@ -130,9 +121,7 @@ def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool
     Evidence is admitted in rounds: where none was held (`maci ask` stopped before), confidence alone decides.
     """
     if unfit(state):
-        return (
-            f"Word statistics cannot decide this case ({state.opened.unfit}). Use a language model{FIND_ONE}.{FORCE_IT}"
-        )
+        return f"Word statistics cannot decide this case ({state.opened.unfit})"
     asked = state.config.answer
     least = max(
         (x for x in (asked.min_confidence, None if asked.risk is None else 1 - asked.risk) if x is not None),
@@ -317,11 +306,7 @@ def _cautions(
     """Why not to rely on the answer."""
     said = []
     if why := state.opened.unfit:
-        rest = (
-            "do not trust the distribution"
-            if unfit(state)
-            else "the answer is given because it was asked for (--force)"
-        )
+        rest = "do not trust the distribution" if unfit(state) else "the answer is given because it was asked for"
         said.append(f"caution: word statistics cannot decide this case ({why}): {rest}")
     if tied:
         equal = len(level(mixture)) == len(tied)

@@ -19,8 +19,8 @@ from maci.cases.case import Case, Document, is_question, load_case, parse_case, 
 from maci.config import Config, parameters, plugins
 from maci.controller.events import Event
 from maci.debating.loop import Nowhere, Recorder, debate
-from maci.debating.result import DebateResult
-from maci.errors import InputError
+from maci.debating.result import FORCE, DebateResult
+from maci.errors import InputError, Undecidable
 from maci.evidence.corpus import Corpus, is_index
 from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.span import CaseEvidence
@@ -31,6 +31,7 @@ from maci.record.transcript import Transcript
 from maci.seating.project import with_project
 from maci.seating.seating import PanelChoice, Seated, seat_case
 from maci.seating.table import Table, opening
+from maci.story.outline import forced
 
 Evidence = str | Path | Sequence[str | Path | Document]
 """A file or folder; or a list of texts, documents and paths."""
@@ -207,7 +208,10 @@ def _sit_down(case: Any, agents: Any, judges: Any, options: Options) -> _Sat:
         given={**_changed(config), **_budget(options)},
         seed=options.get("seed", 0), offline=options.get("offline", False),
     )  # fmt: skip
-    return _Sat(seat_case(found, with_project(choice)), skipped)
+    try:
+        return _Sat(seat_case(found, with_project(choice)), skipped)
+    except Undecidable as error:
+        raise Undecidable(f"{error}.{forced(FORCE)}" if error.guess else str(error)) from error
 
 
 def _own(case: Case, agents: Sequence[Agent], judges: Sequence[Judge] | None, options: Options) -> Seated:

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from maci.controller.decisions import Finished
-from maci.controller.ending import forced
 from maci.controller.events import Event
 from maci.errors import InputError
 from maci.render.markup import document, el, plain
 from maci.seating.seating import unpriced
 from maci.story import Story
 from maci.story.model import Statement
-from maci.story.outline import Outline, outline
+from maci.story.outline import Outline, outline, withheld_words
 from maci.story.report.verdict import answered, asked
 from maci.story.result import PlanPage, result_of
+
+FORCE = 'pass `settings={"answer.force": True}`'
+"""How Python shows a guess that readers withhold."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -63,9 +65,9 @@ class DebateResult:
     def withheld(self) -> str:
         """Why there is no answer; empty where there is one."""
         look = self._look
-        if look.withheld and self.finished.unfit:
-            return plain(look.withheld) + forced('pass `settings={"answer.force": True}`')
-        return plain(look.withheld) or ("" if look.answer is not None else self.finished.detail)
+        return plain(withheld_words(self.story, look, force=FORCE)) or (
+            "" if look.answer is not None else self.finished.detail
+        )
 
     @property
     def probability(self) -> float | None:

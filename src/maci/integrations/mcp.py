@@ -33,7 +33,7 @@ from maci.controller.events import Event
 from maci.controller.inputs import Opened, TurnTaken
 from maci.debating.api import Options, stream
 from maci.debating.result import DebateResult
-from maci.errors import EnvironmentError_, InputError, MaciError
+from maci.errors import EnvironmentError_, InputError, MaciError, Undecidable
 from maci.evidence.encode import load_encoder
 from maci.lab.audit.judges.asking import bench_of, settle
 from maci.lab.audit.judges.audit import ProbePlan, audit
@@ -46,12 +46,12 @@ from maci.record.replay import telling
 from maci.record.transcript import read
 from maci.render.markup import plain
 from maci.render.text import to_markdown
-from maci.seating.project import with_project
+from maci.seating.project import check_ceilings, with_project
 from maci.seating.seating import ASKING, PanelChoice, check_models, open_house
 from maci.seating.spec import PanelSpec
 from maci.story import Story
 from maci.story.log import happened
-from maci.story.outline import outline
+from maci.story.outline import outline, withheld_words
 from maci.story.report import page
 from maci.story.result import PlanPage
 from maci.story.whatif import replan
@@ -168,7 +168,9 @@ class DebateService:
 
     def _options(self, choice: PanelChoice) -> Options:
         """What is asked for, within the ceilings; refused where they cannot be kept."""
-        panel, config = with_project(choice).settled()
+        choice = with_project(choice)
+        check_ceilings(choice)
+        panel, config = choice.settled()
         self._check_prices(panel)
         tokens, usd = config.budget.tokens, config.budget.usd
         options = Options(seed=choice.seed, offline=choice.offline)
@@ -249,6 +251,8 @@ class DebateService:
         )  # fmt: skip
 
 
+_FIND = " (another `panel`, where there is one)"
+"""Where a client finds a language model; the readers' guess it cannot ask for."""
 _SPENT = "this server has spent what it may: restart `maci mcp` with a larger --budget-tokens or --budget-usd"
 _TOLD = (Opened, TurnTaken, Initialized, Weighed, Finished)
 """What a client is told of while it waits, in the words of the log."""
@@ -259,9 +263,9 @@ def _result(id: str, result: DebateResult) -> RunResult:
     if end.answer is None or end.stop_reason == "error":
         more = "; raise budget_tokens or budget_usd" if end.stop_reason == "budget" else ""
         raise EnvironmentError_(f"the debate {id} came to no answer: {end.detail}{more}")
-    plan = result.plan
+    plan, withheld = result.plan, withheld_words(result.story, outline(result.story), _FIND)
     return RunResult(
-        run=id, answer=result.answer, probability=result.probability, withheld=plain(outline(result.story).withheld),
+        run=id, answer=result.answer, probability=result.probability, withheld=plain(withheld),
         distribution={} if end.unfit else result.distribution,
         why=[] if result.guess is None else list(result.why), against=[] if result.guess is None else list(result.against),
         ask_next=[] if plan is None else [item.text for item in plan.items],
@@ -299,7 +303,7 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except MaciError as error:
-        raise ToolError(str(error)) from error
+        raise ToolError(f"{error}{_FIND}" if isinstance(error, Undecidable) else str(error)) from error
 
 
 async def _held(work: Coroutine[Any, Any, T]) -> T:

@@ -20,7 +20,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import IO, Any, Self, cast
@@ -140,7 +140,7 @@ def read(path: str | Path) -> Recording:
                 signatures.append(data)
                 before, size = claimed.decode(), size + len(line)
                 continue
-            events.append(parse(json.dumps(data)))
+            events.append(_as_reason(parse(json.dumps(data))))
         except (ValidationError, InputError, ValueError, KeyError) as error:
             raise TranscriptError(f"{path}, line {number}: not an event of this format: {_why(error)}") from error
         before, size = claimed.decode(), size + len(line)
@@ -150,6 +150,20 @@ def read(path: str | Path) -> Recording:
     if not isinstance(events[0], Opened):
         raise TranscriptError(f"{path} is not a transcript: it does not open a debate")
     return Recording(tuple(events), torn, size, tuple(hashes), tuple(signatures))
+
+
+_ADVICE = ". Use a language model (`maci init`). To see the readers' guess all the same, add `--force`."
+"""Of the command line; records once had it after the reason why an answer is withheld."""
+_OPTION = " (--force)"
+"""The same in the warning about an answer that is given all the same."""
+
+
+def _as_reason(event: Event) -> Event:
+    """A result of an older record with the reasons alone, as it is written today."""
+    if not isinstance(event, Finished):
+        return event
+    abstained = None if event.abstained is None else event.abstained.removesuffix(_ADVICE)
+    return replace(event, abstained=abstained, warnings=tuple(w.removesuffix(_OPTION) for w in event.warnings))
 
 
 def read_opened(path: Path, *, known: bool = False) -> Opened | None:

@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from maci.cases.case import EditorSchema, is_file
-from maci.config import PROFILES, build
-from maci.errors import ConfigError
+from maci.config import PROFILES, build, load
+from maci.errors import ConfigError, InputError, concerning
 from maci.files.parse import read
 from maci.llm.catalogue import family
 from maci.llm.keys import ADDRESSES, SERVICES, is_loopback, service_at
@@ -233,6 +233,26 @@ def with_project(choice: PanelChoice) -> PanelChoice:
     if choice.corpus is None and panel != "paper" and not is_file(panel or ""):
         more["corpus"] = project.corpus
     return replace(choice, **more)
+
+
+def ceilings(base: Mapping[str, Any]) -> dict[str, float]:
+    """The ceilings that the project file names (``base``: its settings), by their full keys, as the environment changes them."""
+    usual = load(base=base).budget.model_dump()
+    return {key: most for key in base if (most := usual.get(key.removeprefix("budget."))) is not None}
+
+
+def check_ceilings(choice: PanelChoice) -> None:
+    """Whoever asks a server may lower the ceilings of its project file, and not raise them: that is for whoever runs it."""
+    with concerning("settings"):
+        asked = load(choice.profile, sets=choice.sets, given=choice.given, base=choice.base).budget.model_dump()
+    for key, most in ceilings(choice.base).items():
+        value = asked[name := key.removeprefix("budget.")]
+        if value is None or value > most:
+            with concerning(f"budget_{name}"):
+                wanted = "no ceiling" if value is None else f"{value:,}"
+                raise InputError(
+                    f"{key} is {wanted}, and the project file of this server allows {most:,}: ask for no more"
+                )
 
 
 def _nothing(environ: Mapping[str, str] = os.environ) -> str:

@@ -20,7 +20,7 @@ from maci.config import Config, full_key, load
 from maci.controller.fold import start
 from maci.controller.inputs import Opened
 from maci.controller.reading import check_made_for
-from maci.errors import ConfigError, EvidenceError, MaciError, ModelError, concerning
+from maci.errors import ConfigError, MaciError, ModelError, Undecidable, concerning
 from maci.evidence.encode import load_encoder
 from maci.llm.catalogue import family
 from maci.llm.keys import headers_from, is_loopback, without_credentials
@@ -226,10 +226,8 @@ class Seating:
         start(opened)
         check_made_for(opened)
         if opened.unfit and not case.outcomes.labels and not self.config.answer.force:
-            raise EvidenceError(
-                f"word statistics cannot decide this case ({opened.unfit}). Name the outcomes, or use a language "
-                "model (`maci init`). To see the readers' guess all the same, add `--force`"
-            )
+            why = f"word statistics cannot decide this case ({opened.unfit})"
+            raise Undecidable(f"{why}. Name the outcomes, or use a language model", guess=True)
         notes = ((self.who,) if choice.why else ()) + _idle(choice, self.config)
         if isinstance(self._panel, PanelSpec) and self._panel.found_judges:
             judges = ", ".join(judge.name for judge in table.judges)

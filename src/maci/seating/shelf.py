@@ -19,7 +19,7 @@ from maci.agents.judges.reader import ReaderJudge, reader_judges
 from maci.agents.library import Latest, Library, subjects_of
 from maci.cases.case import REDACTED, Case
 from maci.cases.outcomes import normal
-from maci.errors import EvidenceError
+from maci.errors import EvidenceError, Undecidable
 from maci.evidence.corpus import Corpus
 from maci.evidence.encode import AdaptedEncoder, Encoder, as_query
 from maci.evidence.knowledge import BUILT_IN, builtin_spans, builtin_tone, conditions, names_finding
@@ -28,8 +28,8 @@ from maci.evidence.span import CaseEvidence, Retrieval, Span, document_spans
 from maci.paths import EMBEDDINGS, embeddings_file
 
 _REMEDY = (
-    "use a language model (`maci init`), or give the readers texts that are labelled with the outcomes, at least three for each "
-    "(in the case, or `maci index` and --corpus)"
+    "give the readers texts that are labelled with the outcomes, at least three for each, in the case or in a corpus, or use a "
+    "language model"
 )
 
 
@@ -48,8 +48,8 @@ class Sources:
     """The built-in knowledge, most of which is about something else."""
     where: Path | None = None
     """The folder of the corpus."""
-    remedy: str = _REMEDY
-    """What a person can do where there is nothing about any outcome."""
+    remedy: str = ""
+    """What a person can do where there is nothing about any outcome, other than the usual."""
 
     @property
     def given(self) -> tuple[Span, ...]:
@@ -268,15 +268,16 @@ class Bookcase:
     def _nothing(self, case: Case, labels: Sequence[str]) -> EvidenceError:
         some = f"any of {', '.join(labels[:5])}{' …' if len(labels) > 5 else ''}" if labels else "an outcome"
         if self._sources.where is not None:
-            return EvidenceError(
+            return Undecidable(
                 f"no text of the corpus {self._sources.where} names {some}, and none is labelled with one, so the readers, "
-                "which match words, cannot use it. Use a language model (`maci init`), or index texts that name the outcomes, or "
-                "JSONL/CSV with a `label` column"
+                "which match words, cannot use it. Index texts that name the outcomes, or JSONL/CSV with a `label` column, or use a "
+                "language model"
             )
         texts = f"{len(case.evidence)} text{'' if len(case.evidence) == 1 else 's'}"
         unnamed = f"the case brings {texts}: none is labelled with an outcome or has its exact name"
         given = unnamed if case.evidence else "the case brings none"
-        return EvidenceError(f"the readers match words and have no text about {some} ({given}): {self._sources.remedy}")
+        why = f"the readers match words and have no text about {some} ({given})"
+        return EvidenceError(f"{why}: {own}") if (own := self._sources.remedy) else Undecidable(f"{why}: {_REMEDY}")
 
 
 def _key(spans: Sequence[Span], case: Case, labels: tuple[str, ...]) -> tuple[object, ...]:

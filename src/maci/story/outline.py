@@ -17,7 +17,6 @@ from maci.acquisition.plan import Item, Shift
 from maci.controller.acquiring import USED
 from maci.controller.caution import Dissent
 from maci.controller.decisions import Finished, Minority
-from maci.controller.ending import FIND_ONE, FORCE_IT, forced
 from maci.render.markup import percent
 from maci.story.model import Belief, Round, Statement
 from maci.story.story import Story
@@ -169,7 +168,7 @@ def _withheld(story: Story, p: float | None) -> str:
     if result is None or result.abstained is None:
         return ""
     if not result.abstained.startswith("p of ") or p is None:
-        return as_sentence(result.abstained.removesuffix(FORCE_IT))
+        return as_sentence(result.abstained)
     risk = None if asked.risk is None else 1 - asked.risk
     least = max(x for x in (asked.min_confidence, risk, 0.0) if x is not None)
     why = f"at an accepted risk of {percent(asked.risk)} " if least == risk else ""
@@ -297,11 +296,27 @@ def known_wrong(story: Story) -> bool:
     return story.gold_among(result.raw) not in (None, result.answer)
 
 
-def withheld_on_page(story: Story, look: Outline) -> str:
-    """Why there is no answer, with the way to a guess of readers that fits pages and reports: settings, no options."""
+ON_PAGE = "start again with the setting answer.force=true"
+"""How a page shows a guess that readers withhold."""
+
+
+def withheld_words(story: Story, look: Outline, find: str = "", force: str = "") -> str:
+    """Why there is no answer. Where word statistics cannot decide the case, also what to do, as the door says it: where to ``find`` a
+    language model, and how to ``force`` the readers' guess.
+    """
     if story.result is None or not story.result.unfit:
         return look.withheld
-    return look.withheld.replace(FIND_ONE, "") + forced("start again with the setting answer.force=true")
+    return f"{look.withheld} Use a language model{find}.{forced(force) if force else ''}"
+
+
+def withheld_on_page(story: Story, look: Outline) -> str:
+    """The same for pages and reports, whose readers have settings and no options."""
+    return withheld_words(story, look, force=ON_PAGE)
+
+
+def forced(way: str) -> str:
+    """How to see a guess that readers withhold."""
+    return f" To see the readers' guess all the same, {way}."
 
 
 def _few(lines: Iterable[str], most: int = 3) -> tuple[str, ...]:
@@ -569,7 +584,6 @@ def _named(note: str) -> str:
     """A note of the record in the words that pages have for its things."""
     for word, said in (
         ("p is the raw mixture", f"the probabilities are those of {ALL}"),
-        (" (--force)", ""),
         ("round-0 vote", "vote of the openings"),
     ):
         note = note.replace(word, said)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from maci.agents.argument import Part, Sentence
 from maci.controller.decisions import Finished
-from maci.controller.ending import FORCE_IT
 from maci.render.markup import percent
 from maci.story.story import Story
 from maci.story.words import STEPS, as_sentence, how_sure, plural, rival_of, stop_of, unclear
@@ -92,7 +91,7 @@ def _verdict(story: Story, result: Finished) -> str:
     if result.answer is None:
         return f"There is no answer. {as_sentence(result.detail) if result.detail else stop_of(result)}"
     if result.abstained is not None:
-        return f"No answer is given: {as_sentence(result.abstained.removesuffix(FORCE_IT))}"
+        return f"No answer is given: {as_sentence(result.abstained)}"
     p = result.distribution[result.answer]
     sure = how_sure(p, rival_of(result.answer, result.distribution))
     raw = "" if story.calibrated else ", not calibrated"

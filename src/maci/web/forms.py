@@ -24,7 +24,7 @@ from maci.controller.inputs import Opened
 from maci.errors import CaseError, ConfigError, EvidenceError, InputError, concerning
 from maci.files.parse import kind_of, parse
 from maci.seating.file import find
-from maci.seating.project import find_project, with_project
+from maci.seating.project import ceilings, check_ceilings, find_project, with_project
 from maci.seating.seating import PanelChoice
 from maci.seating.spec import is_reader
 from maci.seating.trust import is_hosted
@@ -122,8 +122,10 @@ def usual_config(profile: str | None = None, **more: Any) -> Config:
 
 
 def fields_of(id: str, opened: Opened, panels: Sequence[str]) -> dict[str, str]:
-    """The form as it would have to be filled in for this debate; ``panels`` are those that can be chosen."""
-    config, usual = opened.config, usual_config(opened.config.profile, environ={})
+    """The form as it would have to be filled in for this debate, within the ceilings of the project file; ``panels`` are those that
+    can be chosen.
+    """
+    config, usual = _within(opened.config), usual_config(opened.config.profile, environ={})
     before = {p.key: p.value for p in parameters(usual)}
     fields = _ELSEWHERE - (
         {"budget.usd"} if config.budget.usd is None else set()
@@ -153,6 +155,17 @@ def fields_of(id: str, opened: Opened, panels: Sequence[str]) -> dict[str, str]:
         "utilities": "" if opened.stakes is None else written(opened.stakes),
     }
     return given | _who(opened, panels)
+
+
+def _within(config: Config) -> Config:
+    """Settings of a record, with what it was allowed beyond the ceilings of the project file taken back."""
+    project = find_project()
+    most = {key.removeprefix("budget."): value for key, value in ceilings(project.settings if project else {}).items()}
+    less = {
+        name: min(value, now) if (now := getattr(config.budget, name)) is not None else value
+        for name, value in most.items()
+    }
+    return config.model_copy(update={"budget": config.budget.model_copy(update=less)})
 
 
 def _who(opened: Opened, panels: Sequence[str]) -> dict[str, str]:
@@ -391,7 +404,9 @@ def choice_of(form: Mapping[str, str], *, any_model: bool = False) -> PanelChoic
         stakes=_stakes(form.get("utilities", "")),
         stakes_from="Utilities",
     )
-    return replace(with_project(choice), why="")  # a visitor is not told where the file is
+    choice = replace(with_project(choice), why="")  # a visitor is not told where the file is
+    check_ceilings(choice)
+    return choice
 
 
 def _stakes(text: str) -> Stakes | None:

@@ -14,9 +14,9 @@ from typing import Any
 from fastapi.sse import format_sse_event
 
 from maci.controller.decisions import Finished
-from maci.errors import BudgetError, EnvironmentError_, MaciError, one_line, said
+from maci.errors import BudgetError, EnvironmentError_, MaciError, Undecidable, one_line, said
 from maci.render.markup import percent, plain
-from maci.story.outline import outline
+from maci.story.outline import Outline, outline, withheld_words
 from maci.story.recommendation import recommendation
 from maci.story.words import as_sentence, shown, stop_of
 from maci.web.allowance import AllowanceSpent
@@ -36,6 +36,10 @@ class BrokenOff(EnvironmentError_):
     retry_after = 5.0
 
 
+_FIND = " (a `model` of `/v1/models`, where there is one)"
+"""Where a client finds a language model; how to see a guess of readers it is not told, since a request cannot ask for it."""
+_FIELDS = {"panel": "model", "budget_tokens": "budget", "budget_usd": "budget"}
+"""Fields of a form that have another name in a request."""
 _A_WHILE = 60.0
 """Seconds to wait where nothing says how long, as for a key that somebody has to set."""
 
@@ -43,8 +47,9 @@ _A_WHILE = 60.0
 def error_body(error: BaseException, message: str, status: int) -> dict[str, Any]:
     """An error as OpenAI's API has it."""
     field = error.about if isinstance(error, MaciError) else ""
+    message += _FIND if isinstance(error, Undecidable) else ""
     kind = "invalid_request_error" if status < 429 else "rate_limit_error" if status == 429 else "server_error"
-    param = "model" if field == "panel" else field or None
+    param = _FIELDS.get(field, field) or None
     code = "model_not_found" if isinstance(error, NoSuchModel) else None
     if isinstance(error, BudgetError | AllowanceSpent):
         code = "insufficient_quota"
@@ -92,7 +97,7 @@ def words(run: Run) -> str:
     result, story = finished(run), run.story
     look = outline(story)
     if result.unfit:
-        return plain(f"No answer. {look.withheld}")
+        return _none(run, look)
     rest = shown(result.distribution, 10, story.scale)
     head = f"No answer. {look.withheld}\n\nBest guess: {result.answer}" if look.withheld else str(result.answer)
     head = f"No clear answer: {look.unclear}" if look.unclear else head
@@ -102,6 +107,11 @@ def words(run: Run) -> str:
         + "\n\n".join(("", stop_of(result), *map(as_sentence, story.opened.notes)))
         + ("" if (joint := recommendation(story)) is None else f"\n\n{joint.text}")
     )
+
+
+def _none(run: Run, look: Outline) -> str:
+    """Why no answer is given."""
+    return plain(f"No answer. {withheld_words(run.story, look, _FIND)}")
 
 
 def content(run: Run, wanted: Wanted) -> tuple[str | None, str | None]:
@@ -115,7 +125,7 @@ def content(run: Run, wanted: Wanted) -> tuple[str | None, str | None]:
             text = text.replace("answer: ", "answer. ")
         return text, None
     if look.answer is None or look.p is None:
-        return None, plain(f"No answer. {look.withheld}")
+        return None, _none(run, look)
     return wanted.form.fill(look.answer, look.p, plain(" ".join(look.why))), None
 
 

@@ -102,8 +102,17 @@ def test_a_withheld_answer_is_none_and_says_why() -> None:
     result = maci.run(QUESTION, outcomes=["Dengue fever", "a broken leg", "Gout"], panel="readers")
     assert result.answer is None and result.probability is None
     assert "Word statistics cannot decide" in result.withheld and "answer=None" in repr(result)
-    assert 'settings={"answer.force": True}' in result.withheld and "--force" not in repr(result)  # advice for Python
+    assert 'settings={"answer.force": True}' in result.withheld and "Use a" not in result.to_dict()["abstained"]
+    assert not {"--force", "maci init"} & set(re.findall("--force|maci init", repr(result)))  # advice for Python
     assert result.to_dict()["answer"] is None
+
+
+def test_a_question_that_readers_refuse_is_refused_with_advice_for_python() -> None:
+    with pytest.raises(
+        maci.MaciError, match=r"or use a language model\. .* pass `settings=\{\"answer.force\""
+    ) as raised:
+        maci.run("What is 17 times 3?", panel="readers")
+    assert not re.findall("--force|maci init", str(raised.value))
 
 
 def test_models_by_name_take_their_seats_as_at_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,6 +166,10 @@ def test_ask_answers_and_a_withheld_answer_is_null(tmp_path: Path) -> None:
         found = held.structured_content
         assert found["answer"] is None and found["probability"] is None
         assert found["withheld"].startswith("Word statistics cannot decide") and "orce" not in found["withheld"]
+        assert (
+            "Use a language model (another `panel`, where there is one)." in found["withheld"]
+            and "maci init" not in found["withheld"]
+        )
         (row, *_) = (await client.call_tool("search_runs", {})).structured_content["runs"]
         assert row["run"] == found["run"] and row["answer"] is None
 
@@ -253,6 +257,23 @@ def test_the_server_caps_what_clients_spend_together(tmp_path: Path) -> None:
     with serving("a", "b") as server:
         with_client(tmp_path, use, "--budget-tokens", "50", **panel_of(server, tmp_path))
         assert _requests(server) == 0
+
+
+def test_a_request_cannot_raise_the_ceilings_of_the_project_file(tmp_path: Path) -> None:
+    (tmp_path / "maci.toml").write_text('panel = "readers"\n[budget]\ntokens = 30000\nusd = 0.4\n', encoding="utf-8")
+
+    async def use(client: Client) -> None:
+        for own, said in (
+            ({"budget_tokens": 900_000}, "budget.tokens is 900,000"),
+            ({"budget_usd": 7}, "budget.usd is 7"),
+        ):
+            for tool in ("debate", "ask"):
+                done = await client.call_tool(tool, {**CASE, **own})
+                assert done.is_error and said in done.content[0].text and "allows" in done.content[0].text
+        assert (await client.call_tool("search_runs", {})).structured_content["total"] == 0
+        assert not (await client.call_tool("debate", {**CASE, "budget_tokens": 29_000})).is_error
+
+    with_client(tmp_path, use)
 
 
 def test_a_request_meets_the_ceiling_that_another_spent(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hash_encoder import HashEncoder
 from helpers import make_case, settings
 from maci.controller.events import FORMAT
 from maci.controller.inputs import Opened, Seat
+from maci.errors import InputError
 from maci.evidence.corpus import update_index
 from maci.record.transcript import Transcript, read
 from maci.web.allowance import DailyCeilings
@@ -298,7 +299,56 @@ def test_a_served_debate_records_the_ceilings_of_the_project_file(elsewhere: Pat
     assert (opened.config.budget.tokens, opened.config.budget.usd) == (30_000, 0.4)
 
 
-def test_ceilings_of_a_request_go_before_those_of_the_project_file(elsewhere: Path) -> None:
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (
+            {"budget": {"tokens": 900_000_000}},
+            "budget.tokens is 900,000,000, and the project file of this server allows 30,000",
+        ),
+        ({"budget": {"usd": 1000}}, "budget.usd is 1,000.0, and the project file of this server allows 0.4"),
+        ({"budget_tokens": 30_001}, "budget.tokens is 30,001"),
+    ],
+)
+def test_a_request_cannot_raise_the_ceilings_of_the_project_file(
+    elsewhere: Path, own: dict[str, object], said: str
+) -> None:
+    Path("maci.toml").write_text('panel = "readers"\n[budget]\ntokens = 30000\nusd = 0.4\n')
+    asked = {"model": "readers", "messages": [{"role": "user", "content": "Is it?"}], "outcomes": ["yes", "no"]}
+
+    async def walk(browser: Browser) -> None:
+        for address in ("chat/completions", "responses"):
+            body = asked if address != "responses" else {**asked, "input": "Is it?"}
+            answer = await browser.client.post(f"/v1/{address}", json=body | own)
+            assert answer.status_code == 400 and said in answer.json()["error"]["message"], answer.text
+            assert answer.json()["error"]["param"] == "budget"
+
+    visit(elsewhere, walk)
+    assert not [name for name in entries(elsewhere) if name[0] != "."]  # nothing was begun
+
+
+@pytest.mark.parametrize(
+    ("form", "about"),
+    [
+        ({"budget_tokens": "30001"}, "budget_tokens"),
+        ({"budget_usd": "0.5"}, "budget_usd"),
+        ({"settings": "budget.tokens = 900000"}, "budget_tokens"),
+        ({"settings": "budget.usd = none"}, "budget_usd"),
+        ({"settings": "budget.seconds = 61"}, "budget_seconds"),
+    ],
+)
+def test_a_form_cannot_raise_the_ceilings_of_the_project_file(
+    elsewhere: Path, form: dict[str, str], about: str
+) -> None:
+    Path("maci.toml").write_text("[budget]\ntokens = 30000\nusd = 0.4\nseconds = 60\n")
+    with pytest.raises(InputError, match="project file of this server allows") as refused:
+        choice_of({"panel": "readers", **form})
+    assert refused.value.about == about
+    lower = choice_of({"panel": "readers", "budget_tokens": "29000", "settings": "budget.seconds = 59"})
+    assert (lower.settled()[1].budget.tokens, lower.settled()[1].budget.seconds) == (29_000, 59)
+
+
+def test_a_request_may_lower_the_ceilings_of_the_project_file(elsewhere: Path) -> None:
     Path("maci.toml").write_text('panel = "readers"\n[budget]\ntokens = 30000\nusd = 0.4\n')
     asked = {"model": "readers", "messages": [{"role": "user", "content": "Is it?"}], "outcomes": ["yes", "no"]}
 
@@ -326,7 +376,9 @@ def test_a_new_form_begins_with_what_the_project_file_says(elsewhere: Path) -> N
 
 
 @pytest.mark.parametrize("own", [(), ("budget.tokens=30000", "budget.usd=0.4"), ("budget.tokens=5", "budget.usd=7")])
-def test_a_debate_on_record_is_filled_in_with_its_own_ceilings(elsewhere: Path, own: tuple[str, ...]) -> None:
+def test_a_debate_on_record_is_filled_in_with_its_own_ceilings_within_those_of_the_project_file(
+    elsewhere: Path, own: tuple[str, ...]
+) -> None:
     Path("maci.toml").write_text("[budget]\ntokens = 30000\nusd = 0.4\n")
     before = settings(*own)
     opened = Opened(
@@ -334,7 +386,7 @@ def test_a_debate_on_record_is_filled_in_with_its_own_ceilings(elsewhere: Path, 
         agents=(Seat("a", "x"), Seat("b", "x")), judges=(), panel="readers",
     )  # fmt: skip
     _, config = choice_of(fields_of("x", opened, ["readers"])).settled()
-    assert config.budget == before.budget
+    assert config.budget.tokens == min(30_000, before.budget.tokens) and config.budget.usd == 0.4
 
 
 def test_a_served_debate_reads_the_index_of_the_project_and_can_be_resumed(

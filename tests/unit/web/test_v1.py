@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import socket
 import threading
 import time
@@ -179,9 +180,14 @@ def test_an_answer_that_is_withheld_is_no_failure(tmp_path: Path) -> None:
     with serve(tmp_path) as server, server.client() as client:
         plain = client.chat.completions.create(model="readers", messages=question, extra_body={"outcomes": labels})
         said = plain.choices[0].message.content
-        assert (
-            said.startswith("No answer. Word statistics cannot decide") and "--force" not in said
-        )  # no way of a client's
+        assert said.startswith("No answer. Word statistics cannot decide")
+        assert "Use a language model (a `model` of `/v1/models`, where there is one)." in said
+        assert not re.findall("--force|maci init|readers' guess", said + str(plain.maci))  # no ways of a client's
+        with pytest.raises(openai.BadRequestError, match=r"or use a language model \(a `model` of") as refused:
+            client.chat.completions.create(
+                model="readers", messages=[{"role": "user", "content": "What is 17 times 3?"}]
+            )
+        assert not re.findall("--force|maci init|readers' guess", str(refused.value))
         assert plain.choices[0].finish_reason == "stop" and plain.maci["answer"] is None
         strict = client.chat.completions.create(model="readers", messages=question, response_format=form)
         assert strict.choices[0].message.content is None

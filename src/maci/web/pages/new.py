@@ -9,8 +9,9 @@ from urllib.parse import quote, urlencode
 from maci.cases.case import Case
 from maci.config import PROFILES, Budget
 from maci.debating.estimate import CostEstimate, totals
-from maci.errors import MaciError, said
+from maci.errors import MaciError, Undecidable, said
 from maci.render.markup import Child, Markup, el, join
+from maci.story.outline import ON_PAGE, forced
 from maci.story.report.verdict import sentence
 from maci.story.words import plural
 from maci.web import Limits
@@ -41,8 +42,9 @@ def new_page(
     alert = None
     if wrong is not None:
         given = {**given, _WRONG: wrong.about}
+        more = f".{forced(ON_PAGE)}" if isinstance(wrong, Undecidable) and wrong.guess else ""
         alert = el(
-            "div", el("p", "The debate was not started."), el("p", sentence(said(wrong))),
+            "div", el("p", "The debate was not started."), el("p", sentence(said(wrong) + more)),
             el("p", "Everything you wrote and the files you sent are still there.", class_="soft"),
             class_="verdict wrong", role="alert", tabindex=-1, id="wrong",
         )  # fmt: skip
