@@ -12,7 +12,7 @@ from maci.acquisition.plan import Shift
 from maci.controller.caution import Watched
 from maci.controller.decisions import Finished, Gained
 from maci.controller.dials import RoundDials
-from maci.controller.inputs import Acquired
+from maci.controller.inputs import Acquired, Seat
 from maci.controller.stop import StopReason
 from maci.controller.triage import Stage, Triaged
 from maci.llm.usage import dollars
@@ -361,6 +361,16 @@ def answer_words(shift: Shift) -> str:
     """An answer that may come, with its chance; in quotes only where it has several words."""
     answer = f"“{shift.answer}”" if " " in shift.answer else shift.answer
     return f"{answer} ({percent(shift.probability)} likely)"
+
+
+def seats_words(seats: Sequence[Seat], models: Mapping[str, str]) -> str:
+    """Seats with their models, where the name of the seat does not say it.
+
+    >>> seats_words([Seat("ada", "x"), Seat("x/small#2", "x")], {"ada": "x/small", "x/small#2": "x/small"})
+    'ada (x/small), x/small#2'
+    """
+    named = ((seat.name, models.get(seat.name, "")) for seat in seats)
+    return ", ".join(name if name.startswith(model) else f"{name} ({model})" for name, model in named)
 
 
 def plural(n: int, what: str) -> str:
