@@ -29,9 +29,6 @@ from maci.seating.table import commit
 HERE = Path(__file__).parent
 HISTORY = HERE / "history.jsonl"
 
-CLAIMS = {"in seconds": "debate dengue --panel readers -q", "within a second": "debate dengue --panel readers -q"}
-"""What the README says of speed, and the command of `bench_start.py` whose row of the table shows it."""
-
 Row = Mapping[str, Any]
 Keep = Callable[[str, Any], None]
 

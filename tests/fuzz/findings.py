@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from time import monotonic, process_time
 
-from maci.llm.offline import stay_offline
+from maci.llm.offline import heed_environment
 
 HANG = 20
 """Seconds of computing that one input may take."""
@@ -48,7 +48,7 @@ class Run:
     """What comes of the inputs."""
 
     def __init__(self, check: Callable[[bytes], None], out: Path) -> None:
-        stay_offline(False)  # MACI_OFFLINE is set: what an input names is not asked
+        heed_environment()  # MACI_OFFLINE is set: what an input names is not asked
         self._check, self._out = check, out
         self.inputs, self._began, self._written = 0, monotonic(), 0.0
         self._found: dict[str, str] = {}

@@ -17,7 +17,7 @@ from fuzz.mutate import mutated
 from fuzz.run import FOUND, SHARES
 from fuzz.targets import TARGETS
 from maci.errors import ModelError
-from maci.llm.offline import stay_offline
+from maci.llm.offline import heed_environment
 
 TESTS = Path(__file__).parents[1]
 INPUTS = sorted(path for path in FOUND.glob("*/*") if path.is_file())
@@ -31,7 +31,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("MACI_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("MACI_OFFLINE", "1")
-    stay_offline(False)
+    heed_environment()
     monkeypatch.chdir(tmp_path)
 
 

@@ -10,7 +10,7 @@ probability of both; one that is broader than labels in use takes them in. Label
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
@@ -156,46 +156,46 @@ def unnamed(
     return tuple(name for name in dict.fromkeys((*new, *known)) if name not in embedded)
 
 
-def undecided(
-    mass: Mapping[str, float], found: Placement, space: OutcomeSpace, by: Comparing, close: float | None = None
+def open_pairs(
+    mass: Mapping[str, float], found: Placement, space: OutcomeSpace, by: Comparing
 ) -> Iterator[tuple[str, str]]:
-    """Pairs of labels that no layer can tell apart or join; those with most mass first.
-
-    ``mass`` is what each label holds. Where ``close`` is given, only pairs that share a word or have this cosine.
-    """
-    rest, held = normal(space.rest or ""), replace(by, joins=found.joins)
-    names = [label for label in sorted(found.labels, key=lambda y: -mass.get(y, 0.0)) if normal(label) != rest]
-    pairs = [(a, b) for i, a in enumerate(names) for b in names[:i] if mass.get(b if close is None else a, 0.0) > 0]
-    for a, b in sorted(pairs, key=lambda pair: -min(mass.get(pair[0], 0.0), mass.get(pair[1], 0.0))):
-        if a in space.labels and b in space.labels:
-            continue
-        if close is None:
-            if all(by.relation(x, y) is None for x in held.named(a) for y in held.named(b)):
-                yield a, b
-        elif by.relation(a, b) is None and (
-            share_a_word(a, b) or ((near := by.cosine(a, b)) is not None and near >= close)
-        ):
+    """Pairs of labels, with all they hold, that no layer can tell apart or join; those with most ``mass`` first."""
+    held = replace(by, joins=found.joins)
+    for a, b in _by_mass(mass, found, space):
+        if mass.get(b, 0.0) > 0 and all(by.relation(x, y) is None for x in held.named(a) for y in held.named(b)):
             yield a, b
+
+
+def near_pairs(
+    mass: Mapping[str, float], found: Placement, space: OutcomeSpace, by: Comparing, close: float
+) -> Iterator[tuple[str, str]]:
+    """Of labels that all have ``mass``, the pairs that share a word or have this cosine, where no layer tells how they stand."""
+    for a, b in _by_mass(mass, found, space):
+        if mass.get(a, 0.0) > 0 and by.relation(a, b) is None:
+            near = by.cosine(a, b)
+            if share_a_word(a, b) or (near is not None and near >= close):
+                yield a, b
+
+
+def _by_mass(mass: Mapping[str, float], found: Placement, space: OutcomeSpace) -> Iterator[tuple[str, str]]:
+    """Pairs of labels that the case does not declare both, the one with less mass first; those with most mass in both first."""
+    rest = normal(space.rest or "")
+    names = [label for label in sorted(found.labels, key=lambda y: -mass.get(y, 0.0)) if normal(label) != rest]
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[:i] if a not in space.labels or b not in space.labels]
+    yield from sorted(pairs, key=lambda pair: -min(mass.get(pair[0], 0.0), mass.get(pair[1], 0.0)))
 
 
 def open_question(
     mass: Mapping[str, float],
     stated: Iterable[Mapping[str, float]],
     found: Placement,
-    space: OutcomeSpace,
-    by: Comparing,
-    asked: Container[tuple[str, str]],
-    close: float | None = None,
+    left: Sequence[tuple[str, str]],
 ) -> NameQuestion | None:
-    """What to ask a model next of the names in use, if anything; the names with most mass come first.
+    """The name to put against all names it stands open to; ``left``: the pairs nobody was asked about yet, in their order.
 
-    A pair is worth a question unless somebody has ``stated`` both at once, and so told them apart. The one of the two that stands open
-    to more names is then put against all these. With ``close``, as before there were such questions, against one name at a time.
+    A pair is worth a question unless somebody has ``stated`` both at once, and so told them apart. Of its two names, the one that
+    stands open to more names is put against all these.
     """
-    pairs = undecided(mass, found, space, by, close)
-    left = [pair for pair in pairs if pair not in asked and pair[::-1] not in asked]
-    if close is not None:
-        return NameQuestion(left[0][0], left[0][1:]) if left else None
     narrower = {name for name, join in found.joins.items() if join.kind == "narrower"}
     told = [{found.label(name) for name, p in belief.items() if p > 0 and name not in narrower} for belief in stated]
     pair = next((pair for pair in left if not any(both.issuperset(pair) for both in told)), None)

@@ -30,7 +30,7 @@ from maci.errors import (
     install,
     is_output_lost,
 )
-from maci.llm.offline import stay_offline
+from maci.llm.offline import heed_environment
 from maci.render.markup import clean
 
 COMMANDS = {
@@ -133,7 +133,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # ignored: `nohup`
         signal.signal(signal.SIGHUP, _stop)
-    stay_offline(False)  # unless MACI_OFFLINE says so
+    heed_environment()
     try:
         _export()
         app()

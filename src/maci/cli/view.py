@@ -31,7 +31,6 @@ from maci.controller.inputs import (
     Resolved,
     Retrieved,
     Scored,
-    Seat,
     Sent,
     Surveyed,
     TurnFailed,
@@ -39,6 +38,7 @@ from maci.controller.inputs import (
 )
 from maci.controller.triage import Triaged
 from maci.render.markup import percent
+from maci.seating.spec import is_reader
 from maci.story.model import hand_words
 from maci.story.story import Story
 from maci.story.words import (
@@ -52,6 +52,7 @@ from maci.story.words import (
     leads,
     plural,
     rejection_words,
+    seats_words,
     shown,
     watched,
 )
@@ -222,13 +223,9 @@ class DebateView:
         if event.case.context:
             self._say(event.case.context if self._full else shorten(event.case.context, 600, placeholder=" …"), "dim")
 
-        def who(seats: Sequence[Seat]) -> str:
-            named = ((seat.name, event.models.get(seat.name, "")) for seat in seats)
-            return ", ".join(
-                name if name.startswith(model) or "reader/" in model else f"{name} ({model})" for name, model in named
-            )
-
-        self._say(f"agents {who(event.agents)}; judges {who(event.judges) or 'none (CRIT-free)'}")
+        models = {name: model for name, model in event.models.items() if not is_reader(model)}
+        judges = seats_words(event.judges, models) or "none (CRIT-free)"
+        self._say(f"agents {seats_words(event.agents, models)}; judges {judges}")
         self._say(
             f"profile {event.config.profile}, schedule {event.config.dials.schedule}, encoder {event.encoder}, seed {event.seed}"
         )

@@ -30,6 +30,7 @@ from maci.evidence.span import ACQUIRED
 from maci.llm.usage import Usage, dollars
 from maci.moderator.belief import Vector, lead, level
 from maci.moderator.conformal import prediction_set, threshold
+from maci.render.markup import listed
 
 Step = tuple[State, tuple[Decision, ...]]
 """The state after an input, and what was decided on the way."""
@@ -48,7 +49,7 @@ def complaints(acquired: Sequence[tuple[Item, Acquired]]) -> tuple[str, ...]:
         for remark in answer.remarks:
             about.setdefault((answer.source or SOURCE, remark), []).append(f"“{asked.subject}”")
     return tuple(
-        f"{source} on {_listed(subjects)}: {remark}" + (f" ({len(subjects)} times)" if len(subjects) > 1 else "")
+        f"{source} on {listed(subjects, _NAMED)}: {remark}" + (f" ({len(subjects)} times)" if len(subjects) > 1 else "")
         for (source, remark), subjects in about.items()
     )
 
@@ -63,7 +64,7 @@ def suspicions(state: State) -> Iterator[str]:
         many = "1 piece of evidence reads like an instruction"
         if len(found) > 1:
             many = f"{len(found)} pieces of evidence read like instructions"
-        yield f"{many}. Models are told not to follow it, and readers do not read such sentences: {_listed(named)}"
+        yield f"{many}. Models are told not to follow it, and readers do not read such sentences: {listed(named, _NAMED)}"
 
 
 def excesses(state: State) -> Iterator[str]:
@@ -81,18 +82,6 @@ def excesses(state: State) -> Iterator[str]:
         yield f"the ceiling of {budget.tokens:,} tokens was exceeded: {usage.tokens:,} are counted"
     if budget.usd is not None and usage.usd > budget.usd + 1e-9:
         yield f"the ceiling of {dollars(budget.usd)} was exceeded: {dollars(usage.usd)} are counted"
-
-
-def _listed(subjects: Sequence[str]) -> str:
-    """Some by name.
-
-    >>> _listed(["a"]), _listed(["a", "b"]), _listed(["a", "b", "c", "d", "e"])
-    ('a', 'a and b', 'a, b, c and 2 more')
-    """
-    if len(subjects) > _NAMED + 1:
-        return f"{', '.join(subjects[:_NAMED])} and {len(subjects) - _NAMED} more"
-    *first, last = subjects
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def restored(state: State, answer: str, found: HarmReport | None) -> Vector | None:

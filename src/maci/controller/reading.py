@@ -12,14 +12,23 @@ Where triage has learnt nothing, the answer stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from maci.cases.labels import Comparing, Join, NameQuestion, Placement, open_question, place_names
+from maci.cases.labels import (
+    Comparing,
+    Join,
+    NameQuestion,
+    Placement,
+    near_pairs,
+    open_pairs,
+    open_question,
+    place_names,
+)
 from maci.cases.outcomes import OutcomeSpace
 from maci.config import Config
 from maci.config.sections import Beliefs
@@ -157,6 +166,7 @@ class Reading:
         said = ((agent, turn.belief) for agent, turn in turns.items())
         space = state.opened.case.outcomes
         found = read_beliefs(said, state.labels, space, state.config, comparing(state), state.joins)
+        self.found = found
         self.labels, self.notes, self.joins = found.labels, found.notes, found.joins
         self.new = tuple(
             Joined(name=name, label=join.label, kind=join.kind, layer=join.layer)
@@ -202,19 +212,39 @@ def next_question(state: State) -> NameQuestion | None:
         return None
     if any(agent not in state.turns for agent in state.asked):
         return None
-    reading = Reading(state)
-    if len(reading.beliefs) < 2:
-        return None
-    mass = mean_mass(reading.labels, reading.beliefs.values())
     stated = [turn.belief for turn in state.turns.values() if turn is not None]
-    found, space = Placement(reading.labels, reading.joins), state.opened.case.outcomes
-    by, close = comparing(state), state.config.beliefs.ask_from
-    return open_question(mass, stated, found, space, by, state.compared, close)
+    return question_of(
+        Reading(state).found,
+        stated,
+        state.opened.case.outcomes,
+        comparing(state),
+        state.compared,
+        state.config.beliefs.ask_from,
+    )
 
 
-def mean_mass(labels: tuple[str, ...], beliefs: Iterable[Vector]) -> dict[str, float]:
-    """What each label holds in the mean of some beliefs."""
-    return as_mapping(labels, np.mean(list(beliefs), axis=0))
+def question_of(
+    found: Readings,
+    stated: Iterable[Mapping[str, float]],
+    space: OutcomeSpace,
+    by: Comparing,
+    asked: Container[tuple[str, str]],
+    close: float | None,
+) -> NameQuestion | None:
+    """What to ask a model next of the names in beliefs that were read, if anything; the names with most mass come first.
+
+    With ``close`` (``beliefs.ask_from``) a name is put against one other at a time, else against all it stands open to.
+    """
+    beliefs = [p for p in found.beliefs if not isinstance(p, BeliefError)]
+    if len(beliefs) < 2:
+        return None
+    placed, mass = Placement(found.labels, found.joins), as_mapping(found.labels, np.mean(beliefs, axis=0))
+    pairs = open_pairs(mass, placed, space, by) if close is None else near_pairs(mass, placed, space, by, close)
+    left = (pair for pair in pairs if pair not in asked and pair[::-1] not in asked)
+    if close is None:
+        return open_question(mass, stated, placed, list(left))
+    first = next(left, None)
+    return None if first is None else NameQuestion(first[0], (first[1],))
 
 
 def read_round(state: State) -> tuple[State, Reading]:

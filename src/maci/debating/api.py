@@ -26,7 +26,7 @@ from maci.evidence.encode import Encoder, load_encoder
 from maci.evidence.span import CaseEvidence
 from maci.files.parse import check_name
 from maci.llm.budget import Ledger
-from maci.llm.offline import stay_offline, staying_here
+from maci.llm.offline import heed_environment, staying_here
 from maci.record.transcript import Transcript
 from maci.seating.project import with_project
 from maci.seating.seating import PanelChoice, Seated, seat_case
@@ -159,7 +159,7 @@ class _Sat:
 
 async def _seated(case: Any, agents: Any, judges: Any, options: Options) -> _Sat:
     """The table, set beside the event loop."""
-    stay_offline(False)  # unless MACI_OFFLINE says so: your own agents may open connections too
+    heed_environment()  # your own agents may open connections too
     with staying_here(options.get("offline", False)):
         return await asyncio.to_thread(_sit_down, case, agents, judges, options)
 

@@ -23,7 +23,7 @@ from maci.llm.cache import ResponseCache, canonical, request_key
 from maci.llm.catalogue import Price
 from maci.llm.limits import Limiter
 from maci.llm.model import Exchange, Provider, Reply, Request
-from maci.llm.offline import stay_offline
+from maci.llm.offline import heed_environment
 from maci.llm.reasoning import Reasoning, learnt_room, more_room, room
 from maci.llm.structured import Unusable, extract
 from maci.llm.tokens import MeasuredPrompt, Meter
@@ -63,7 +63,7 @@ class Client:
         ``price=None`` says that nobody knows the price: dollars are then counted as 0, and a ceiling in dollars cannot be kept.
         ``offline``: a provider of another machine is not asked.
         """
-        stay_offline(False)  # unless MACI_OFFLINE says so
+        heed_environment()
         self.provider, self._family, self._cache = provider, family, cache
         self._meter, self._identity = self._metered(price), canonical(provider.identity)
         self._attempts = Attempts(

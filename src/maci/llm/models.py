@@ -31,7 +31,7 @@ from maci.llm.client import Client
 from maci.llm.keys import SERVICES, address_of, address_parts, find_key, is_loopback
 from maci.llm.limits import Limiter
 from maci.llm.model import Provider
-from maci.llm.offline import is_offline, stay_offline
+from maci.llm.offline import heed_environment, is_offline
 from maci.llm.reasoning import Reasoning
 
 if TYPE_CHECKING:
@@ -131,9 +131,9 @@ class House:
         fetches: bool = True,
     ) -> None:
         """``offline``, or MACI_OFFLINE: reach nothing but this machine. ``fetches``: weights that are missing are fetched."""
-        stay_offline(False)  # unless the environment of the process says so
+        heed_environment()
         self.cache, self._offline = cache, offline or is_offline(environ)
-        self._fetches = fetches and not self._offline
+        self._fetches = fetches
         self._options, self._environ = dict(options or {}), environ
         self._models: dict[str, Client] = {}
         self._limiters: dict[tuple[object, ...], Limiter] = {}
@@ -226,7 +226,7 @@ class House:
                 context=options.context,
                 parallel=options.parallel,
                 extra=options.extra,
-                offline=not self._fetches,
+                offline=self._offline or not self._fetches,
             )
         from maci.llm.providers import OWN_API, OpenAI, Responses
 

@@ -3,7 +3,7 @@
 It is asked for in two ways.
 
 - *The process*: ``--offline`` at the command line, or ``MACI_OFFLINE`` in the environment, which counts from where the first model or
-  connection of MACI's is made, in whatever program. :func:`stay_offline` makes it so.
+  connection of MACI's is made, in whatever program. :func:`stay_offline` and :func:`heed_environment` make it so.
 - *One debate*: ``offline=True`` in Python, of a debate or a :class:`~maci.llm.models.House`. Only what is done within
   :func:`staying_here` is refused; the program around it keeps its own connections, before, beside and after.
 
@@ -37,12 +37,17 @@ def is_offline(environ: Mapping[str, str] = os.environ) -> bool:
     return _asked or _here.get() or environ.get("MACI_OFFLINE", "0") not in ("", "0")
 
 
+def heed_environment() -> None:
+    """Keep this process offline from now on, if the environment says so."""
+    if is_offline():
+        _watch_sockets()
+
+
 def stay_offline(asked: bool) -> bool:
     """Keep this process offline from now on, if that was asked for or the environment says so; returns what was asked."""
     global _asked
     _asked = _asked or asked
-    if is_offline():
-        _watch_sockets()
+    heed_environment()
     return asked
 
 

@@ -62,6 +62,18 @@ def percent(p: float | None) -> str:
     return f"{100 * p:.0f}\N{NO-BREAK SPACE}%"
 
 
+def listed(names: Iterable[str], most: int = 0) -> str:
+    """Names as a sentence lists them; of more than ``most`` the first, and how many others there are.
+
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c"], 2), listed(["a", "b", "c", "d"], 2)
+    ('a', 'a, b and c', 'a, b and c', 'a, b and 2 more')
+    """
+    *first, last = names
+    if most and len(first) > most:
+        first, last = first[:most], f"{len(first) + 1 - most} more"
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def plain(text: str) -> str:
     """A text for programs, which search it: spaces that do not break are spaces.
 

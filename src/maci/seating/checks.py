@@ -30,7 +30,7 @@ from maci.paths import cache_dir, panel_files
 from maci.seating import choose
 from maci.seating.file import find
 from maci.seating.models import Models
-from maci.seating.project import find_project
+from maci.seating.project import find_project, project_defaults
 from maci.seating.seating import PanelChoice, open_house
 from maci.seating.spec import JudgeSpec, PanelSpec, is_model
 from maci.story.words import plural
@@ -91,10 +91,9 @@ def machine() -> Iterator[CheckResult]:
 def project_panel() -> str | None:
     """The panel of the project file; ``None`` where there is none or it cannot be read, which another check says."""
     try:
-        project = find_project()
+        return project_defaults().panel_name
     except MaciError:
         return None
-    return None if project is None else project.panel_name
 
 
 def _writable(folder: Path) -> CheckResult:

@@ -132,6 +132,11 @@ class Project:
         return self.path.parent / Path(given).expanduser()
 
 
+def project_defaults() -> Project:
+    """What the project file that holds here says; nothing where there is none."""
+    return find_project() or Project(Path(), ProjectFile())
+
+
 def find_project() -> Project | None:
     """The project file that holds here, checked."""
     path = project_file()

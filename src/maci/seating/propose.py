@@ -17,8 +17,8 @@ from maci.llm.catalogue import family
 from maci.llm.keys import SERVICES, address_of, is_loopback, is_public
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.models import House, ModelOptions, price_for
+from maci.render.markup import listed
 from maci.seating.discover import LOCAL_SERVERS, FoundServer, Inventory, Machine
-from maci.seating.seating import listed
 from maci.seating.spec import AgentSpec, JudgeSpec, PanelSpec, names
 
 HOSTED: Mapping[str, tuple[str, ...]] = MappingProxyType(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,6 +27,7 @@ from maci.llm.keys import headers_from, is_loopback, without_credentials
 from maci.llm.local.registry import WEIGHTS
 from maci.llm.local.weights import status
 from maci.llm.offline import check_here
+from maci.render.markup import listed
 from maci.seating import choose
 from maci.seating.file import PanelFiles, find, is_own
 from maci.seating.shelf import Sources, remembering
@@ -235,16 +236,6 @@ class Seating:
                 f"No judges were named (--judges): {judges} judges, a model you have configured and of another family.",
             )
         return Seated(opened, table, self.house, notes)
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names as a sentence lists them.
-
-    >>> listed(["a", "b", "c"]), listed(["a"])
-    ('a, b and c', 'a')
-    """
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def seat_case(case: Case, choice: PanelChoice, models: Models | None = None) -> Seated:

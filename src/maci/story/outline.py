@@ -17,7 +17,7 @@ from maci.acquisition.plan import Item, Shift
 from maci.controller.acquiring import USED
 from maci.controller.caution import Dissent
 from maci.controller.decisions import Finished, Minority
-from maci.render.markup import percent
+from maci.render.markup import listed, percent
 from maci.story.model import Belief, Round, Statement
 from maci.story.story import Story
 from maci.story.words import (
@@ -221,8 +221,7 @@ def _stand(beliefs: Mapping[str, Belief]) -> str:
         led = [f"{_count(len(agents)).lower()} with {outcome}" for outcome, agents in sides.items()]
         free = _count(len(beliefs) - sum(map(len, sides.values()))).lower()
         return f"apart: {', '.join(led)}, {free} undecided" if led else "undecided"
-    *most, last = sides
-    named = f"{', '.join(most)} and {last}" if len(sides) < 4 else plural(len(sides), "outcome")
+    named = listed(sides) if len(sides) < 4 else plural(len(sides), "outcome")
     return f"{agreement(beliefs, next(iter(sides)))} between {named}"
 
 

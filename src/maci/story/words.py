@@ -14,7 +14,7 @@ from maci.config.sections import Budget
 from maci.controller.caution import Watched
 from maci.controller.decisions import Finished, Gained
 from maci.controller.dials import RoundDials
-from maci.controller.inputs import Acquired
+from maci.controller.inputs import Acquired, Seat
 from maci.controller.stop import StopReason
 from maci.controller.triage import Stage, Triaged
 from maci.llm.usage import dollars
@@ -421,6 +421,16 @@ def repeat_words(n: int, more: str = " ") -> str:
     ('', ', 1 repeats an earlier one', ', 2 more repeat earlier ones')
     """
     return f", {n}{more}{'repeats an earlier one' if n == 1 else 'repeat earlier ones'}" if n else ""
+
+
+def seats_words(seats: Sequence[Seat], models: Mapping[str, str]) -> str:
+    """Seats with their models, where the name of the seat does not say it.
+
+    >>> seats_words([Seat("ada", "x"), Seat("x/small#2", "x")], {"ada": "x/small", "x/small#2": "x/small"})
+    'ada (x/small), x/small#2'
+    """
+    named = ((seat.name, models.get(seat.name, "")) for seat in seats)
+    return ", ".join(name if name.startswith(model) else f"{name} ({model})" for name, model in named)
 
 
 def plural(n: int, what: str) -> str:

@@ -26,7 +26,7 @@ from maci.llm.usage import Bound
 from maci.paths import run_dir, slug
 from maci.record.transcript import Transcript, lock, read
 from maci.seating.file import find
-from maci.seating.project import find_project
+from maci.seating.project import project_defaults
 from maci.seating.seating import PanelChoice, closing_on_failure, reseat, seat_case
 from maci.seating.spec import PanelSpec
 from maci.seating.trust import resumed
@@ -368,8 +368,7 @@ def _recorded(path: Path, _changed: int, _size: int) -> Run:
 
 def _own_corpus(opened: Opened) -> Path | None:
     """The index that this server's project file names, for a record that names one. A hidden name may be another's."""
-    project = find_project() if opened.corpus not in {"", REDACTED} else None
-    return None if project is None else project.corpus
+    return None if opened.corpus in {"", REDACTED} else project_defaults().corpus
 
 
 def _locked(path: Path) -> bool:

@@ -24,7 +24,7 @@ from maci.controller.inputs import Opened
 from maci.errors import CaseError, ConfigError, EvidenceError, InputError, concerning
 from maci.files.parse import kind_of, parse
 from maci.seating.file import find
-from maci.seating.project import ceilings, check_ceilings, find_project, with_project
+from maci.seating.project import ceilings, check_ceilings, find_project, project_defaults, with_project
 from maci.seating.seating import PanelChoice
 from maci.seating.spec import is_reader
 from maci.seating.trust import is_hosted
@@ -108,17 +108,14 @@ def together(sent: Files, kept: Files) -> dict[str, list[Upload]]:
 
 def usual_fields() -> dict[str, str]:
     """What a new form begins with: the panel and the profile of the project file."""
-    project = find_project()
-    if project is None:
-        return {}
+    project = project_defaults()
     given = {"panel": project.panel_name, "profile": project.file.profile}
     return {name: value for name, value in given.items() if value is not None}
 
 
 def usual_config(profile: str | None = None, **more: Any) -> Config:
     """The settings of a debate for which a form sets nothing."""
-    project = find_project()
-    return load(profile, base={} if project is None else project.settings, **more)
+    return load(profile, base=project_defaults().settings, **more)
 
 
 def fields_of(id: str, opened: Opened, panels: Sequence[str]) -> dict[str, str]:

@@ -3,7 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maci.cases.labels import Comparing, Join, NameQuestion, canonical, open_question, place_names, undecided
+from maci.cases.labels import (
+    Comparing,
+    Join,
+    NameQuestion,
+    canonical,
+    near_pairs,
+    open_pairs,
+    open_question,
+    place_names,
+)
 from maci.cases.outcomes import OutcomeSpace
 from maci.errors import BeliefError
 
@@ -86,19 +95,18 @@ def test_a_question_lists_all_names_that_stand_open_and_leaves_out_what_one_auth
     placed = place_names([], labels, OPEN)
     mass = {"gout": 0.4, "podagra": 0.3, "hepatitis A": 0.2}
     one, two = {"gout": 0.6, "hepatitis A": 0.4}, {"podagra": 1.0}
-    asked = open_question(mass, [one, two], placed, OPEN, Comparing(), ())
+    left = list(open_pairs(mass, placed, OPEN, Comparing()))
+    asked = open_question(mass, [one, two], placed, left)
     assert asked == NameQuestion("podagra", ("gout", "hepatitis A", "hepatitis B"))
-    assert open_question(mass, [{**one, **two, "hepatitis B": 0.1}], placed, OPEN, Comparing(), ()) is None
+    assert open_question(mass, [{**one, **two, "hepatitis B": 0.1}], placed, left) is None
     known = asked.answered("gout", "same")
     assert known["podagra", "hepatitis A"] == "other" and asked.answered("gout", "broader") == {
         ("podagra", "gout"): "broader"
     }
     joined = place_names([], labels, OPEN, by=Comparing(answers=known))
     assert joined.labels == ("other", "gout", "hepatitis A", "hepatitis B")
-    assert (
-        open_question(mass, [one, two], joined, OPEN, Comparing(answers=known), known) is None
-    )  # it answers for gout too
-    assert open_question(mass, [one], placed, OPEN, Comparing(), (), 0.5) is None  # no shared word, and none is close
+    assert not list(open_pairs(mass, joined, OPEN, Comparing(answers=known)))  # it answers for gout too
+    assert not list(near_pairs(mass, placed, OPEN, Comparing(), 0.5))  # no shared word, and none is close
 
 
 def test_words_outrank_a_model() -> None:
@@ -110,9 +118,9 @@ def test_what_is_worth_a_question_shares_a_word_or_is_close_and_is_asked_by_mass
     labels = ("other", "tennis elbow", "golfer's elbow", "gout", "hepatitis A", "hepatitis B")
     placed = place_names([], labels, OPEN)
     mass = {"golfer's elbow": 0.3, "tennis elbow": 0.2, "gout": 0.4, "hepatitis A": 0.1, "hepatitis B": 0.1}
-    assert list(undecided(mass, placed, OPEN, Comparing(), 0.5)) == [("tennis elbow", "golfer's elbow")]
+    assert list(near_pairs(mass, placed, OPEN, Comparing(), 0.5)) == [("tennis elbow", "golfer's elbow")]
     close = {"gout": np.array([1, 0], np.float32), "tennis elbow": np.array([0.6, 0.8], np.float32)}
-    pairs = list(undecided(mass, placed, OPEN, Comparing(vectors=close), 0.5))
+    pairs = list(near_pairs(mass, placed, OPEN, Comparing(vectors=close), 0.5))
     assert set(pairs) == {("tennis elbow", "golfer's elbow"), ("tennis elbow", "gout")}
     by = Comparing(answers={("golfer's elbow", "tennis elbow"): "other"})
-    assert not list(undecided(mass, placed, OPEN, by, 0.5))
+    assert not list(near_pairs(mass, placed, OPEN, by, 0.5))

@@ -471,7 +471,10 @@ def test_cases_lists_them_and_gives_the_schema(maci) -> None:
         ),
         (["show", "nowhere.jsonl"], "cannot read the transcript nowhere.jsonl"),
         (["replay", "nowhere.jsonl"], "cannot read the transcript"),
-        (["config", "--set", "min_rounds=2", "--set", "max_rounds=1"], "stop.min_rounds = 2 is above stop.max_rounds = 1"),
+        (
+            ["config", "--set", "max_rounds=1", "--set", "min_rounds=2"],
+            "stop.min_rounds = 2 is above stop.max_rounds = 1",
+        ),
         (["nosuch"], "No such command"),
         (["debate", "--nosuch"], "No such option"),
     ],

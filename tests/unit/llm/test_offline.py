@@ -20,7 +20,7 @@ from maci.lab.study.store import open_store
 from maci.llm.client import Client
 from maci.llm.fake import FakeProvider
 from maci.llm.model import Message, Reply, Request
-from maci.llm.offline import check_here, is_offline, stay_offline, staying_here
+from maci.llm.offline import check_here, heed_environment, is_offline, stay_offline, staying_here
 
 ELSEWHERE = "http://192.0.2.1:9/"  # an address for documentation, of nobody
 
@@ -30,6 +30,16 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maci.llm.offline._asked", False)  # and again afterwards
     stay_offline(True)
     stay_offline(False)  # does not lift it
+
+
+def test_the_environment_is_heeded_from_the_first_model_on_and_asking_for_nothing_does_not_lift_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("maci.llm.offline._asked", False)
+    monkeypatch.setenv("MACI_OFFLINE", "1")
+    heed_environment()
+    with pytest.raises(ModelError, match=r"example\.org"):
+        socket.getaddrinfo("example.org", 443)
 
 
 def test_aiohttp_urllib_and_names_are_refused(offline: None) -> None:

@@ -10,7 +10,7 @@ import pytest
 from maci.errors import ConfigError
 from maci.paths import project_file
 from maci.seating.file import find
-from maci.seating.project import data_folder, find_project, with_project
+from maci.seating.project import data_folder, find_project, project_defaults, with_project
 from maci.seating.seating import PanelChoice
 
 
@@ -123,6 +123,11 @@ def test_a_corpus_that_is_not_there_is_named() -> None:
     write("corpus = 'index'\n")
     with pytest.raises(ConfigError, match=r"maci.toml: corpus is 'index', and there is no such folder"):
         with_project(PanelChoice())
+
+
+def test_without_a_file_there_are_no_defaults() -> None:
+    nothing = project_defaults()
+    assert (nothing.panel_name, nothing.settings, nothing.corpus, dict(nothing.models)) == (None, {}, None, {})
 
 
 def test_without_a_file_readers_debate_and_say_what_is_next() -> None:

@@ -22,11 +22,11 @@ from maci.agents.agent import Agent
 from maci.agents.anchor import Admitted, Anchor, Opponent, Question, TurnRequest, seat_letter
 from maci.agents.argument import Argument, Turn
 from maci.cases.case import Case
-from maci.cases.labels import Comparing, Join, NameQuestion, Placement, open_question, unnamed
+from maci.cases.labels import Comparing, Join, NameQuestion, unnamed
 from maci.cases.names import Kind as RelationKind
 from maci.config import Config
 from maci.controller.caution import HarmReport
-from maci.controller.reading import Readings, mean_mass, read_beliefs, shares
+from maci.controller.reading import Readings, question_of, read_beliefs, shares
 from maci.controller.requests import MOST_SHOWN, call_seed, leading_outcomes
 from maci.controller.state import as_mapping
 from maci.errors import BeliefError, BudgetError, ConfigError, is_fatal
@@ -293,12 +293,8 @@ class Hearing:
         while True:
             by = self.naming
             found = read_beliefs(stated, self.labels, space, self.config, by, self._joins)
-            beliefs = [p for p in found.beliefs if not isinstance(p, BeliefError)]
-            if not left or len(beliefs) < 2:
-                return found
-            placed, mass = Placement(found.labels, found.joins), mean_mass(found.labels, beliefs)
             named = [belief for _, belief in stated]
-            question = open_question(mass, named, placed, space, by, self._answers, rules.ask_from)
+            question = question_of(found, named, space, by, self._answers, rules.ask_from) if left else None
             if question is None:
                 return found
             left -= 1

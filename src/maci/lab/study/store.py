@@ -302,7 +302,7 @@ class PostgresStore(Store):
                 "--store is not an address of a PostgreSQL database: write postgresql://USER@HOST:PORT/DATABASE"
             ) from error
         self._secret = str(parts.get("password") or "")
-        _check_here({option.keyword.decode(): option.val for option in psycopg.pq.Conninfo.get_defaults()}, parts)
+        _check_hosts({option.keyword.decode(): option.val for option in psycopg.pq.Conninfo.get_defaults()}, parts)
         user, host = parts.get("user") or "", parts.get("host") or "localhost"
         port = f":{parts['port']}" if parts.get("port") else ""
         self.where = f"postgresql://{user}{'@' if user else ''}{host}{port}/{parts.get('dbname') or ''} ({name})"
@@ -368,7 +368,7 @@ class PostgresStore(Store):
         )
 
 
-def _check_here(usual: Mapping[str, bytes | None], parts: Mapping[str, Any]) -> None:
+def _check_hosts(usual: Mapping[str, bytes | None], parts: Mapping[str, Any]) -> None:
     """Refuse a server elsewhere while offline: the driver is a C library, and nobody sees what it connects to."""
     given = {name: value.decode() for name, value in usual.items() if value} | {k: str(v) for k, v in parts.items()}
     service = given.get("service")

@@ -30,7 +30,7 @@ from pydantic_core import from_json, to_json
 from maci.errors import BadRequest, ConfigError, ModelError, UnknownModel
 from maci.llm.keys import SERVICES, Key, host_of, is_loopback, is_public, key_help, scrub, service_at
 from maci.llm.model import Message, Provider, Reply, Request, Schema
-from maci.llm.offline import check_here, is_offline, stay_offline
+from maci.llm.offline import check_here, heed_environment, is_offline
 from maci.llm.providers._errors import Complaint, Peer, interrupted, lost, no_key
 from maci.llm.reasoning import traits
 from maci.llm.tokens import DENSEST, at_least
@@ -67,7 +67,7 @@ class Http:
     def __init__(
         self, *, connect: float = 10.0, total: float = 120.0, largest: int = _LARGEST, offline: bool = False
     ) -> None:
-        stay_offline(False)  # unless MACI_OFFLINE says so
+        heed_environment()
         self.connect, self.total, self.largest, self.offline = connect, total, largest, offline
         self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
         self._routes: dict[str, tuple[URL, str | None]] = {}

@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 from maci.cases.case import Case
 from maci.config import parameters
-from maci.controller.inputs import Opened, Seat
+from maci.controller.inputs import Opened
 from maci.render.markup import Child, Markup, el, grid, percent
 from maci.story import Story
 from maci.story.report.parts import colours, key_of, mixtures, tag
-from maci.story.words import figure, plural, rejection_words, round_name, stop_of, unclear
+from maci.story.words import figure, plural, rejection_words, round_name, seats_words, stop_of, unclear
 from maci.web.history import Summary
 from maci.web.pages.layout import count, moment, money, page, panel_of, standing, title_of, when
 
@@ -138,12 +138,8 @@ def _facts(side: Side) -> dict[str, Child]:
 
 def _held(opened: Opened, other: Opened) -> dict[str, Child]:
     """What was debated, by whom and with what: all that can make this debate come out unlike the ``other``, beside settings."""
-    case, models = opened.case, opened.models
-
-    def who(seats: Sequence[Seat]) -> str:
-        named = ((seat.name, models.get(seat.name) or seat.family) for seat in seats)
-        return ", ".join(name if name == model else f"{name} ({model})" for name, model in named) or "–"
-
+    case = opened.case
+    models = {seat.name: opened.models.get(seat.name) or seat.family for seat in (*opened.agents, *opened.judges)}
     learned, stakes = opened.learned, opened.stakes
     return {
         "Question": case.question,
@@ -152,8 +148,8 @@ def _held(opened: Opened, other: Opened) -> dict[str, Child]:
         "Evidence given": _evidence(case, other.case),
         "Evidence index": opened.corpus or "–",
         "Panel": panel_of(opened.panel),
-        "Agents": who(opened.agents),
-        "Judges": who(opened.judges),
+        "Agents": seats_words(opened.agents, models) or "–",
+        "Judges": seats_words(opened.judges, models) or "–",
         "Encoder": opened.encoder,
         "Seed": str(opened.seed),
         "Profile": opened.config.profile,
