@@ -28,11 +28,15 @@ def config(
     """Show every setting, or one: its value, symbol, range and meaning."""
     from maci.config import full_key, load, parameters
     from maci.seating.project import find_project
+    from maci.story.words import as_sentence
 
     project = find_project()
     profile = settings.profile or (project.file.profile if project and settings.config is None else None)
     base = {} if project is None else project.settings
-    rows = parameters(load(profile, file=settings.config, sets=settings.sets or (), base=base))
+    config = load(profile, file=settings.config, sets=settings.sets or (), base=base)
+    for note in config.notes:
+        typer.echo(as_sentence(note), err=True)
+    rows = parameters(config)
     if key is not None:
         sections = {row.key.partition(".")[0] for row in rows}
         wanted = {row.key for row in rows if row.key.startswith(f"{key}.")} if key in sections else {full_key(key)}
