@@ -28,10 +28,14 @@ def config(
     """Show every setting, or one: its value, symbol, range and meaning."""
     from maci.config import full_key, load, parameters
     from maci.seating.project import project_defaults
+    from maci.story.words import as_sentence
 
     project = project_defaults()
     profile = settings.profile or (project.file.profile if settings.config is None else None)
-    rows = parameters(load(profile, file=settings.config, sets=settings.sets or (), base=project.settings))
+    config = load(profile, file=settings.config, sets=settings.sets or (), base=project.settings)
+    for note in config.notes:
+        typer.echo(as_sentence(note), err=True)
+    rows = parameters(config)
     if key is not None:
         sections = {row.key.partition(".")[0] for row in rows}
         wanted = {row.key for row in rows if row.key.startswith(f"{key}.")} if key in sections else {full_key(key)}

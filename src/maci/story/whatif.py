@@ -27,7 +27,7 @@ from maci.errors import InputError
 from maci.evidence.encode import load_encoder
 from maci.record.replay import replay, replay_with
 from maci.story.result import plan_of
-from maci.story.words import plural
+from maci.story.words import as_sentence, plural
 
 CAUTION = (
     "Only the rules change here: the agents spoke under the recorded dials and gates, and under others they would have been "
@@ -111,15 +111,17 @@ def otherwise(events: Sequence[Event], config: Config) -> Otherwise:
 
     Nobody knows what other rules would have asked, so what was answered later counts for neither.
     """
-    before, remark = replay(events).state, ""
+    before, remarks = replay(events).state, [as_sentence(note) for note in config.notes]
     first = next((n for n, event in enumerate(events) if isinstance(event, Acquired)), None)
     if first is not None:
-        events, remark = events[:first], _later(before)
+        events, remarks = events[:first], [*remarks, _later(before)]
         before = replay_with(events, before.config)
     after = replay_with(events, config)
     pairs = zip(parameters(before.config), parameters(after.config), strict=True)
     blind = tuple(mine.key for mine, theirs in pairs if mine.key in _BLIND and mine.value != theirs.value)
-    return Otherwise(_row("recorded", before), _row("other", after), after.finished is not None, blind, remark)
+    return Otherwise(
+        _row("recorded", before), _row("other", after), after.finished is not None, blind, " ".join(remarks)
+    )
 
 
 def _later(state: State) -> str:

@@ -423,6 +423,9 @@ def test_config_lists_every_setting_with_symbol_and_range(maci) -> None:
     rows = {row["key"]: row for row in json.loads(maci("config", "--profile", "paper", "--json").out)}
     assert rows["dispersion.gate"]["value"] == "all"
     assert maci("config").code == 0
+    short = maci("config", "--plain", "--set", "max_rounds=1")
+    assert short.err.strip() == "min_rounds was lowered from 2 to 1, because max_rounds is 1."
+    assert "stop.min_rounds = 1 (default 2)" in short.out
 
 
 def test_cases_lists_them_and_gives_the_schema(maci) -> None:

@@ -24,6 +24,12 @@ def test_where_a_record_asked_something_rules_are_compared_up_to_there() -> None
     assert not longer.decided and longer.other.rounds == first.round  # nothing that was said after an answer is used
 
 
+def test_a_setting_that_other_rules_lower_with_another_is_said() -> None:
+    events = events_of("bridge")
+    found = otherwise(events, other_rules(events[0].config, sets=["max_rounds=1"]))
+    assert found.other.rounds == 1 and found.remark == "min_rounds was lowered from 2 to 1, because max_rounds is 1."
+
+
 def test_other_rules_name_the_arguments_whose_admission_flips() -> None:
     events = events_of("bridge")
     stricter = otherwise(events, other_rules(events[0].config, sets=["tau_crit=0.70"]))

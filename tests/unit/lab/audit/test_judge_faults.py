@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from maci.agents.judges.crit import JudgeAbstained
+from maci.calibration.stats.estimate import as_json
 from maci.lab.audit.judges.audit import ProbePlan, audit
 from maci.lab.audit.judges.swaps import pairs_of, presented_both_ways
 from maci.llm.budget import Ledger
@@ -141,4 +142,4 @@ def test_comparing_pairs_is_paid_from_the_same_ledger_and_ends_with_it():
 
 
 def test_the_same_seed_gives_the_same_audit():
-    assert played(seed=4) == played(seed=4)
+    assert as_json(played(seed=4)) == as_json(played(seed=4))  # undefined is undefined: nan is no equal of itself
