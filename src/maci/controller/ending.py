@@ -119,9 +119,16 @@ FORCE_IT, FIND_ONE = forced("add `--force`"), " (`maci init`)"
 """Advice for the command line that the record has."""
 
 
+def undecidable(state: State) -> str:
+    """Where only readers debate: why they cannot decide the case, found before the debate or in it (D21); nothing where they can."""
+    if state.opened.unfit or not state.history or not state.opened.readers:
+        return state.opened.unfit
+    return "" if any(not entry.fact for entry in state.record) else "none of the readers' arguments was admitted"
+
+
 def unfit(state: State) -> bool:
-    """Whether only readers debate, they cannot decide the case, and nobody asked for their answer all the same (D21)."""
-    return bool(state.opened.unfit) and not state.config.answer.force
+    """Whether readers cannot decide the case, and nobody asked for their answer all the same."""
+    return bool(undecidable(state)) and not state.config.answer.force
 
 
 def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool) -> str | None:
@@ -129,6 +136,8 @@ def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool
 
     Evidence is admitted in rounds: where none was held (`maci ask` stopped before), confidence alone decides.
     """
+    if unfit(state) and not state.opened.unfit:
+        return f"Word statistics cannot decide this case ({undecidable(state)})."
     if unfit(state):
         return (
             f"Word statistics cannot decide this case ({state.opened.unfit}). Use a language model{FIND_ONE}.{FORCE_IT}"
@@ -316,7 +325,7 @@ def _cautions(
 ) -> list[str]:
     """Why not to rely on the answer."""
     said = []
-    if why := state.opened.unfit:
+    if why := undecidable(state):
         rest = (
             "do not trust the distribution"
             if unfit(state)
