@@ -94,17 +94,25 @@ class Latest(OrderedDict[_Key, _Value]):
 
 
 def about(span: Span, names: Mapping[str, str]) -> str | None:
-    """The outcome a span speaks of, by its normal name: its label, else the first outcome that its text names and does not deny.
+    """The outcome a span speaks of, by its normal name: its label, else the only outcome that its text names and does not deny.
 
-    >>> about(Span.of("No measles; the rash is that of rubella."), {"rubella": "Rubella", "measles": "Measles"})
+    Where one name is part of another, the longest counts. A text that names two outcomes, to compare them or to list them, speaks
+    of neither.
+
+    >>> names = {"rubella": "Rubella", "measles": "Measles", "german measles": "Rubella"}
+    >>> about(Span.of("No measles; the rash is that of rubella."), names)
     'Rubella'
+    >>> about(Span.of("In German measles the rash is pink."), names), about(Span.of("Unlike measles, rubella is mild."), names)
+    ('Rubella', None)
     """
     if span.label is not None:
         return names.get(normal(span.label))
-    text = f" {normal(taken_in(span.text).text)} "
-    return min(
-        ((text.index(f" {name} "), names[name]) for name in names if name and f" {name} " in text), default=(0, None)
-    )[1]
+    text, found = f" {normal(taken_in(span.text).text)} ", set[str]()
+    for name in sorted((name for name in names if name and f" {name} " in text), key=len, reverse=True):
+        if f" {name} " in text:  # not only as part of a longer name
+            found.add(names[name])
+            text = text.replace(f" {name} ", " | ")
+    return found.pop() if len(found) == 1 else None
 
 
 def subjects_of(spans: Sequence[Span], outcomes: Sequence[str], aliases: Mapping[str, str]) -> Mapping[str, str]:

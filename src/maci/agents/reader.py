@@ -370,7 +370,7 @@ class _Reading:
         found = phrases(self.view.text, shared, set(rarest[:_NAMED]))[:_MOST]
         what = "finding" if names_finding(self.view.text) else "term"
         if not found and shared & library.common:
-            return f"What this case has in common with {description} is in the texts about every outcome."
+            return f"Nothing in this case matches {description} alone: the words they share are in the texts about every outcome."
         if not found:
             return f"The case as a whole is close to {description}, though no single {what} matches."
         if len(found) == 1:

@@ -143,7 +143,7 @@ class DebateSession:
                 hints.append(
                     f"To go further: the same command with a larger --budget-tokens or --budget-usd, and another --out; {kept}."
                 )
-            given = result.given is not None and result.abstained is None
+            given = result.answered is not None
             learnable = given and not self.output.quiet and not view.story.calibrated
             if learnable and (hint := self._hint(view.story.opened)):
                 hints.append(hint)

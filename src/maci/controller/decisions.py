@@ -272,6 +272,11 @@ class Finished:
     """What a model wrote (D20); ``None`` where none was to."""
 
     @property
+    def answered(self) -> str | None:
+        """The answer; ``None`` where it is withheld."""
+        return None if self.abstained is not None else self.given
+
+    @property
     def given(self) -> str | None:
         """The answer as it is shown to people, a guess at a risk level included."""
         return None if self.unfit else self.answer

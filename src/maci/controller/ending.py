@@ -99,9 +99,16 @@ def restored(state: State, answer: str, found: HarmReport | None) -> Vector | No
     return None
 
 
+def undecidable(state: State) -> str:
+    """Where only readers debate: why they cannot decide the case, found before the debate or in it (D21); nothing where they can."""
+    if state.opened.unfit or not state.history or not state.opened.readers:
+        return state.opened.unfit
+    return "" if any(not entry.fact for entry in state.record) else "none of the readers' arguments was admitted"
+
+
 def unfit(state: State) -> bool:
-    """Whether only readers debate, they cannot decide the case, and nobody asked for their answer all the same (D21)."""
-    return bool(state.opened.unfit) and not state.config.answer.force
+    """Whether readers cannot decide the case, and nobody asked for their answer all the same."""
+    return bool(undecidable(state)) and not state.config.answer.force
 
 
 def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool) -> str | None:
@@ -110,7 +117,7 @@ def abstention(state: State, answer: str, p: Mapping[str, float], *, known: bool
     Evidence is admitted in rounds: where none was held (`maci ask` stopped before), confidence alone decides.
     """
     if unfit(state):
-        return f"Word statistics cannot decide this case ({state.opened.unfit})"
+        return f"Word statistics cannot decide this case ({undecidable(state)})"
     asked = state.config.answer
     least = max(
         (x for x in (asked.min_confidence, None if asked.risk is None else 1 - asked.risk) if x is not None),
@@ -294,7 +301,7 @@ def _cautions(
 ) -> list[str]:
     """Why not to rely on the answer."""
     said = []
-    if why := state.opened.unfit:
+    if why := undecidable(state):
         rest = "do not trust the distribution" if unfit(state) else "the answer is given because it was asked for"
         said.append(f"caution: word statistics cannot decide this case ({why}): {rest}")
     if tied:

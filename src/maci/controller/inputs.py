@@ -96,6 +96,8 @@ class Opened:
     """How the table was set where nobody said: warnings that the result repeats."""
     unfit: str = ""
     """Where only readers debate: why word statistics cannot decide the case (D21); nothing where they can."""
+    readers: bool = False
+    """Only readers debate: where none of their arguments is admitted, they cannot decide the case either. Not in older records."""
 
     @property
     def models(self) -> Mapping[str, str]:

@@ -86,7 +86,10 @@ class RunResult(BaseModel):
 
     run: str = Field(description="its name: for `plan`, `audit` and the resources")
     answer: str | None = Field(description="null where the answer is withheld")
-    probability: float | None = Field(ge=0, le=1)
+    guess: str | None = Field(
+        description="the most probable outcome, also where the answer is withheld at a risk level; null where it is worth nothing"
+    )
+    probability: float | None = Field(ge=0, le=1, description="of the answer; null without one")
     withheld: str = Field(description="why no answer is given; empty where there is one")
     distribution: dict[str, float]
     why: list[str]
@@ -265,7 +268,7 @@ def _result(id: str, result: DebateResult) -> RunResult:
         raise EnvironmentError_(f"the debate {id} came to no answer: {end.detail}{more}")
     plan, withheld = result.plan, withheld_words(result.story, outline(result.story), _FIND)
     return RunResult(
-        run=id, answer=result.answer, probability=result.probability, withheld=plain(withheld),
+        run=id, answer=result.answer, guess=result.guess, probability=result.probability, withheld=plain(withheld),
         distribution={} if end.unfit else result.distribution,
         why=[] if result.guess is None else list(result.why), against=[] if result.guess is None else list(result.against),
         ask_next=[] if plan is None else [item.text for item in plan.items],

@@ -256,8 +256,8 @@ def _told(span: Span, end: Finished) -> None:
     if end.stop_reason == "error":
         span.set_attribute(ERROR, "_OTHER")
         span.set_status(Status(StatusCode.ERROR))
-    if span.is_recording() and _captured() and end.given is not None:
-        span.set_attribute(OUTPUT_MESSAGES, _messages((Message("assistant", end.given),), finish_reason="stop"))
+    if span.is_recording() and _captured() and end.answered is not None:
+        span.set_attribute(OUTPUT_MESSAGES, _messages((Message("assistant", end.answered),), finish_reason="stop"))
 
 
 def _fail(span: Span, error: BaseException) -> None:

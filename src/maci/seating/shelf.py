@@ -213,7 +213,9 @@ class Bookcase:
         if not silent:
             return ()
         verb, them = ("names", "it") if silent == 1 else ("name", "them")
-        return (f"{silent} of the case's {len(own)} passages {verb} no outcome, so the readers do not use {them}",)
+        return (
+            f"{silent} of the case's {len(own)} passages {verb} no outcome or more than one, so the readers do not use {them}",
+        )
 
     def whole(self, case: Case, *, for_readers: bool) -> Shelf:
         """Everything given, and of the built-in knowledge what speaks of an outcome.
@@ -266,15 +268,15 @@ class Bookcase:
         return self._shelves[key]
 
     def _nothing(self, case: Case, labels: Sequence[str]) -> EvidenceError:
-        some = f"any of {', '.join(labels[:5])}{' …' if len(labels) > 5 else ''}" if labels else "an outcome"
+        some = f"one of {', '.join(labels[:5])}{' …' if len(labels) > 5 else ''}" if labels else "an outcome"
         if self._sources.where is not None:
             return Undecidable(
-                f"no text of the corpus {self._sources.where} names {some}, and none is labelled with one, so the readers, "
-                "which match words, cannot use it. Index texts that name the outcomes, or JSONL/CSV with a `label` column, or use a "
-                "language model"
+                f"no text of the corpus {self._sources.where} names {some} and no other, and none is labelled with one, so the "
+                "readers, which match words, cannot use it. Index texts that name the outcomes, or JSONL/CSV with a `label` column, or "
+                "use a language model"
             )
         texts = f"{len(case.evidence)} text{'' if len(case.evidence) == 1 else 's'}"
-        unnamed = f"the case brings {texts}: none is labelled with an outcome or has its exact name"
+        unnamed = f"the case brings {texts}: none is labelled with an outcome or has the exact name of one alone"
         given = unnamed if case.evidence else "the case brings none"
         why = f"the readers match words and have no text about {some} ({given})"
         return EvidenceError(f"{why}: {own}") if (own := self._sources.remedy) else Undecidable(f"{why}: {_REMEDY}")

@@ -155,6 +155,7 @@ def opening(
         stakes=stakes,
         notes=(*table.notes, *config.notes, *_remarks(case)),
         unfit=table.unfit,
+        readers=all(agent.family.startswith("reader-") for agent in table.agents),
     )
 
 

@@ -201,8 +201,12 @@ class Result(Page):
     """What a debate came to."""
 
     answer: str | None = Field(
-        description="the most probable outcome; null where the work ended before a first answer, and where word statistics cannot "
-        "decide the case"
+        description="the most probable outcome; null where it is withheld (`abstained` says why) and where the work ended before "
+        "a first answer"
+    )
+    guess: str | None = Field(
+        description="the most probable outcome, also where the answer is withheld at a risk level; null where word statistics "
+        "cannot decide the case"
     )
     distribution: dict[str, float] = Field(description="calibrated probability of each outcome")
     stop_reason: StopReason
@@ -228,8 +232,8 @@ class Result(Page):
     )
     abstained: str | None = Field(
         None,
-        description="why no answer is given: at the risk level asked for (`answer` is then the best guess), or because word "
-        "statistics cannot decide the case (`answer` is then null)",
+        description="why the answer is withheld: at the risk level asked for (`guess` is then the best guess), or because word "
+        "statistics cannot decide the case (`guess` is then null too)",
     )
     unfit: bool = Field(False, description="no answer is given because word statistics cannot decide the case")
     dissent: DissentView | None = Field(None, description="the minority report; null where nothing speaks for another")
@@ -289,7 +293,7 @@ def result_of(story: Story, transcript: Path, *, priced: bool = True) -> Result:
         plan = PlanPage.of(plan_of(story.plan), story.plan.favoured, stop_reason=finished.stop_reason, transcript=path)
     page = {name: getattr(finished, name) for name in Result.model_fields if hasattr(finished, name)}
     page |= {"transcript": path, "plan": plan, "usd": finished.usd if priced else None}
-    page["answer"] = finished.given
+    page |= {"answer": finished.answered, "guess": finished.given}
     page["recommendation"] = recommendation(story)
     if (spent := finished.spent) is not None:
         page |= {"prompt_tokens": spent.prompt, "cached_tokens": spent.cached, "generated_tokens": spent.generated}

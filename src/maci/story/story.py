@@ -141,7 +141,8 @@ class Story:
     @property
     def withholds(self) -> bool:
         """Whether no answer will be given because word statistics cannot decide the case: then nothing may say who leads."""
-        return bool(self.opened.unfit) and not self.opened.config.answer.force
+        found = self.opened.unfit or (self.result is not None and self.result.unfit)
+        return bool(found) and not self.opened.config.answer.force
 
     @property
     def closed(self) -> tuple[Round, ...]:
@@ -362,7 +363,10 @@ class Story:
             case Triaged():
                 return self._at(event.round, triaged=(*self._round(event.round).triaged, event))
             case Finished():
-                return replace(self._lost(), result=event)
+                plan = self.plan
+                if event.unfit and plan is not None:  # found only now
+                    plan = replace(plan, items=leaderless(plan.items))
+                return replace(self._lost(), result=event, plan=plan)
             case _:
                 assert_never(event)
 

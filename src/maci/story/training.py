@@ -111,7 +111,7 @@ def arguments(debated: Debated) -> Iterator[ExportRow]:
         yield {
             **debated.about,
             "question": story.opened.case.question,
-            "answer": None if result is None else result.given,
+            "answer": None if result is None else result.answered,
             "was": debated.was,
             "round": each.round,
             "argument": each.id,

@@ -144,13 +144,44 @@ def test_an_outcome_of_which_more_is_shown_speaks_no_louder_and_no_softer():
     assert plain[0] < 0.9 * plain[1]
 
 
-def test_what_a_span_is_about_is_its_label_else_the_first_outcome_it_names():
-    labelled = Span.of("Anything", label="gout")
-    named = Span.of("Unlike measles, gout spares the skin.")
+def test_what_a_span_is_about_is_its_label_else_the_only_outcome_it_names():
+    labelled = Span.of("Unlike measles, it spares the skin.", label="gout")
+    named = Span.of("In measles a rash follows.")
     alias = Span.of("Break-bone fever is spread by day.")
     other = Span.of("Goutweed is a plant.")
     found = subjects_of([labelled, named, alias, other], OUTCOMES, {"break-bone fever": "Dengue"})
     assert found == {labelled.id: "Gout", named.id: "Measles", alias.id: "Dengue"}
+
+
+@pytest.mark.parametrize(
+    "text", ["Unlike measles, gout spares the skin.", "Measles brings a rash, gout a painful toe."]
+)
+def test_a_text_that_names_two_outcomes_speaks_of_neither(text):
+    assert subjects_of([Span.of(text)], OUTCOMES, {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("With a small flat as security, approve with conditions.", "approve with conditions"),
+        ("With a steady income, approve.", "approve"),
+        ("Damage is covered in part.", "covered in part"),
+        ("Damage by floods is not covered.", "not covered"),
+        ("Diabetes insipidus brings great thirst.", "diabetes insipidus"),
+        ("Approve with conditions, or else approve.", None),
+    ],
+)
+def test_where_one_outcomes_name_is_part_of_anothers_the_longest_counts(text, outcome):
+    names = [
+        "approve",
+        "approve with conditions",
+        "covered",
+        "covered in part",
+        "not covered",
+        "diabetes",
+        "diabetes insipidus",
+    ]
+    assert list(subjects_of([Span.of(text)], names, {}).values()) == ([] if outcome is None else [outcome])
 
 
 def test_hands_differ_and_together_hold_everything(library):
@@ -306,7 +337,10 @@ LAPTOPS = Library(
     ("row", "said"),
     [
         (0, "One term in this case matches its description: bright screen."),
-        (1, "What this case has in common with its description is in the texts about every outcome."),
+        (
+            1,
+            "Nothing in this case matches its description alone: the words they share are in the texts about every outcome.",
+        ),
     ],
 )
 def test_numbers_units_and_words_of_every_outcomes_texts_are_not_named(row, said):

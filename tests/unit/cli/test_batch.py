@@ -110,11 +110,17 @@ def test_answers_withheld_are_no_answers() -> None:
     assert code == 0
     assert "0 answers to 4 cases, 4 withheld at this risk level (of their best guesses 4 of 4 would be right)" in said
     page = json.loads(Path("out/results.json").read_text())
-    assert (page["done"], page["withheld"]) == (4, 4)
+    assert (page["done"], page["withheld"]) == (0, 4)
     first = page["results"][0]
-    assert first["answer"] == "yes" and "below 0.99" in first["abstained"] and first["warnings"]
+    assert (first["status"], first["answer"], first["guess"], first["p"]) == ("withheld", None, "yes", 0.9)
+    assert (first["correct"], first["guess_correct"]) == (None, True)
+    assert "below 0.99" in first["abstained"] and first["warnings"]
     rows = list(csv.DictReader(Path("out/results.csv").read_text().splitlines()))
     assert [row["abstained"] for row in rows] == [first["abstained"]] * 4
+    assert [(row["status"], row["answer"], row["correct"]) for row in rows] == [("withheld", "", "")] * 4
+    _, printed, _ = batch("--risk", "0.01", "--json")
+    lines = [json.loads(line) for line in printed.splitlines()]
+    assert [(line["status"], line["answer"], line["guess"]) for line in lines] == [("withheld", None, "yes")] * 4
     assert json.loads(rows[0]["warnings"]) == first["warnings"]
 
 

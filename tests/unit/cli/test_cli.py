@@ -1071,9 +1071,8 @@ def test_what_is_redacted_is_in_no_record_and_the_result_says_so(maci, tmp_path)
 def test_hidden_findings_aliases_and_the_corpus_can_be_redacted_and_the_debate_resumed(maci, tmp_path) -> None:
     folder = tmp_path / "CANARY-FOLDER"
     folder.mkdir()
-    (folder / "CANARY-FILE.txt").write_text(
-        "Alpha hurts at night and swells.\n\nBeta burns in the morning.", encoding="utf-8"
-    )
+    (folder / "CANARY-FILE.txt").write_text("Alpha hurts at night and swells.", encoding="utf-8")
+    (folder / "CANARY-MORE.txt").write_text("Beta burns in the morning.", encoding="utf-8")
     assert maci("index", folder, "--out", "CANARY-INDEX").code == 0
     (tmp_path / "c.yaml").write_text(
         "question: Which?\ncontext: It hurts at night.\nhidden: {CANARY-FINDING: yes}\n"

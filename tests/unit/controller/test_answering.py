@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from helpers import DOCUMENTS, arg, judge, make_case, of, play, result, script, seat, settings, turn
+from helpers import DOCUMENTS, arg, judge, make_case, of, open_debate, play, result, script, seat, settings, turn
 from maci.controller.decisions import Gated
 from maci.controller.triage import Triaged, chance_right
 from maci.record.replay import difference, replay
@@ -166,6 +166,19 @@ def test_no_answer_is_given_below_the_level_asked_for(sets, why) -> None:
     end = calm(*sets)
     assert end.answer == "dengue"  # the best guess stays
     assert end.abstained is None if why is None else end.abstained.startswith(why)
+
+
+def test_readers_give_no_answer_where_none_of_their_arguments_was_admitted() -> None:
+    def end(*sets: str, readers: bool = True, cite: bool = False):
+        args = says("dengue", "e1") if cite else ()
+        table = seat([script("x", turn(0.8, 0.1, 0.1, args=args)), script("y", turn(0.8, 0.1, 0.1, args=()))])
+        return result(play(table, opened=open_debate(table, settings(*ROUNDS, *sets), readers=readers)))
+
+    held = end()
+    assert held.abstained == "Word statistics cannot decide this case (none of the readers' arguments was admitted)."
+    assert (held.unfit, held.given, held.answered) == (True, None, None)
+    for given in (end("answer.force=true"), end(readers=False), end(cite=True)):
+        assert (given.unfit, given.abstained, given.answered) == (False, None, "dengue")
 
 
 def test_no_answer_is_given_without_admitted_evidence_once_a_level_is_asked_for() -> None:

@@ -33,8 +33,9 @@ from maci.story.result import result_of
 from maci.story.words import plural, unclear
 
 _COLUMNS = (
-    "number", "case", "status", "answer", "p", "unclear", "abstained", "prediction_set", "gold", "correct", "exact", "stage",
-    "stop_reason", "rounds", "tokens", "usd", "folder", "warnings", "error",
+    "number", "case", "status", "answer", "guess", "p", "unclear", "abstained", "prediction_set", "gold", "correct", "guess_correct",
+    "exact", "stage",
+"stop_reason", "rounds", "tokens", "usd", "folder", "warnings", "error",
 )  # fmt: skip
 
 
@@ -101,7 +102,7 @@ def _count(view: ProgressBars, told: Mapping[int, Done], run: Batch) -> None:
 
 def _full(done: Done) -> dict[str, Any]:
     """One line of ``--json``: the result's keys, beside which case it is of and what became of it."""
-    head: dict[str, Any] = {"number": done.entry.number, "case": done.entry.name, "status": done.status}
+    head: dict[str, Any] = {"number": done.entry.number, "case": done.entry.name, "status": _status(done)}
     if done.error:
         head["error"] = done.error
     if done.result is None:
@@ -111,24 +112,33 @@ def _full(done: Done) -> dict[str, Any]:
     return {**head, **page.model_dump(mode="json")}
 
 
+def _status(done: Done) -> str:
+    """What became of a case: of those that are done, apart, the ones whose answer is withheld."""
+    held = done.status == "done" and done.result is not None and done.result.abstained is not None
+    return "withheld" if held else done.status
+
+
 def _answer(row: Mapping[str, Any]) -> str:
     """The answer to a case on one line; without one, what became of it.
 
-    >>> row = {"case": "a", "status": "done", "answer": "yes", "p": 0.83, "unclear": "", "abstained": None, "correct": True}
-    >>> _answer(row).split(), _answer(row | {"unclear": "yes 31 %, no 30 %", "correct": None})
+    >>> row = {"case": "a", "status": "done", "answer": "yes", "guess": "yes", "p": 0.83, "unclear": "", "guess_correct": True}
+    >>> _answer(row).split(), _answer(row | {"unclear": "yes 31 %, no 30 %", "guess_correct": None})
     (['a:', 'yes,', '83', '%', '(right)'], 'a: no clear answer: yes 31 %, no 30 %')
+    >>> _answer(row | {"status": "withheld", "answer": None, "guess": None})
+    'a: withheld'
     """
     case = _short(row["case"])
-    if row["status"] != "done":
+    if row["status"] not in {"done", "withheld"}:
         why = {"failed": "failed", "budget": "no answer: the budget ended first", "waiting": "not debated yet"}
         return f"{case}: {why[row['status']]}"
-    if row["answer"] is None:
-        return f"{case}: {'no answer' if row['abstained'] is None else 'withheld'}"
-    known = {True: " (right)", False: " (wrong)", None: ""}[row["correct"]]
+    held = row["status"] == "withheld"
+    if row["guess"] is None:
+        return f"{case}: {'withheld' if held else 'no answer'}"
+    known = {True: " (right)", False: " (wrong)", None: ""}[row["guess_correct"]]
     if row["unclear"]:
         return f"{case}: no clear answer: {row['unclear']}{known}"
-    given = f"{row['answer']}, {percent(row['p'])}{known}"
-    return f"{case}: {given}" if row["abstained"] is None else f"{case}: withheld; best guess {given}"
+    given = f"{row['guess']}, {percent(row['p'])}{known}"
+    return f"{case}: withheld; best guess {given}" if held else f"{case}: {given}"
 
 
 def _short(name: str) -> str:
@@ -147,8 +157,7 @@ def _summarise(rows: Sequence[Mapping[str, Any]], run: Batch, out: Path, *, aske
     """Say how it went."""
     typer.echo(f"{in_words(rows)}; {_spent(run)}.")
     if asked:
-        given = (row for row in rows if row["answer"] is not None and row["abstained"] is None)
-        stages = [row["stage"] for row in given]
+        stages = [row["stage"] for row in rows if row["answer"] is not None]
         typer.echo("Answered by " + ", ".join(f"{s}: {stages.count(s)}" for s in ("single", "vote", "debate")) + ".")
     echo(f"Results: {out / 'results.json'} and results.csv; a transcript for each case beside them.")
 
@@ -182,27 +191,30 @@ def path_of(done: Done) -> Path:
 
 
 def row(done: Done) -> dict[str, Any]:
-    """One case of results.json; where `abstained` says why no answer is given, `answer` and `correct` are of the best guess.
+    """One case of results.json; where the answer is withheld, `answer` and `correct` are null.
 
-    Where word statistics cannot decide the case they are null.
+    `guess`, `p` and `guess_correct` are of the best guess, and null where word statistics cannot decide the case.
     """
     result, case = done.result, done.entry.case
     story = None if result is None else Story.of(done.events)
-    answer = None if result is None else result.given
+    answer, guess = (None, None) if result is None else (result.answered, result.given)
+    right = None
+    if result is not None and guess is not None and story is not None and case.gold is not None:
+        right = guess == story.gold_among(result.raw)
     held = None if result is None else result.prediction_set
     return {
         "number": done.entry.number,
         "case": done.entry.name,
-        "status": done.status,
+        "status": _status(done),
         "answer": answer,
-        "p": None if result is None or answer is None else result.distribution[answer],
+        "guess": guess,
+        "p": None if result is None or guess is None else result.distribution[guess],
         "unclear": unclear(result),
         "abstained": None if result is None else result.abstained,
         "prediction_set": None if held is None else asdict(held),
         "gold": case.gold,
-        "correct": None
-        if case.gold is None or result is None or answer is None or story is None
-        else answer == story.gold_among(result.raw),
+        "correct": None if answer is None else right,
+        "guess_correct": right,
         "exact": None if story is None else story.exact,
         "stage": None if story is None else story.stage,
         "stop_reason": None if result is None else result.stop_reason,
@@ -222,9 +234,9 @@ def write(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     table.writeheader()
     table.writerows(map(_flat, rows))
     summary = {
-        status: sum(row["status"] == status for row in rows) for status in ("done", "failed", "budget", "waiting")
+        status: sum(row["status"] == status for row in rows)
+        for status in ("done", "failed", "budget", "waiting", "withheld")
     }
-    summary["withheld"] = sum(_withheld(row) for row in rows)
     texts = {
         "results.csv": page.getvalue(),
         "results.json": json.dumps({**summary, "results": list(rows)}, ensure_ascii=False, indent=1) + "\n",
@@ -250,12 +262,11 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def in_words(rows: Sequence[Mapping[str, Any]]) -> str:
     """How many cases have an answer, how many of those are right, and how many answers were withheld."""
-    done = [row for row in rows if row["status"] == "done"]
-    given, withheld = [row for row in done if not _withheld(row)], [row for row in done if _withheld(row)]
+    given, withheld = ([row for row in rows if row["status"] == status] for status in ("done", "withheld"))
     said = f"{plural(len(given), 'answer')} to {plural(len(rows), 'case')}"
     if known := _known(given):
         said += f", {sum(known)} of {len(known)} with a known answer right"
-    undecided, risky = ([row for row in withheld if (row["answer"] is None) is none] for none in (True, False))
+    undecided, risky = ([row for row in withheld if (row["guess"] is None) is none] for none in (True, False))
     if undecided:
         said += f", {len(undecided)} withheld because word statistics cannot decide them"
     if risky:
@@ -265,9 +276,5 @@ def in_words(rows: Sequence[Mapping[str, Any]]) -> str:
     return said
 
 
-def _withheld(row: Mapping[str, Any]) -> bool:
-    return row["status"] == "done" and row["abstained"] is not None
-
-
 def _known(rows: Sequence[Mapping[str, Any]]) -> list[bool]:
-    return [row["correct"] for row in rows if row["correct"] is not None]
+    return [row["guess_correct"] for row in rows if row["guess_correct"] is not None]

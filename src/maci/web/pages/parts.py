@@ -74,7 +74,8 @@ def _no_plan(story: Story) -> str:
 def said_aloud(story: Story) -> str:
     """What a screen reader is told: the last round that closed, or the end."""
     if story.result is not None:
-        return f"The debate is over: {story.result.given or 'no answer'}. {stop_of(story.result)}"
+        end = "no answer" if story.result.abstained is None else "the answer is withheld"
+        return f"The debate is over: {story.result.answered or end}. {stop_of(story.result)}"
     if not story.closed:
         return "The openings are under way."
     last = story.closed[-1]
