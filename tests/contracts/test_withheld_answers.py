@@ -230,5 +230,7 @@ def test_the_plan_does_not_say_who_leads_where_the_answer_is_withheld() -> None:
     for made in (told("plan", "--json"), told("plan", "--top", "9", "--json")):
         assert all(not item["shifts"] for item in json.loads(made("plan-held"))["items"])
         assert any(item["shifts"] for item in json.loads(made("plan-given"))["items"])
+    assert views["plan"]("plan-held").startswith("Answer withheld: Word statistics cannot decide this case")
+    assert "withheld" not in views["plan"]("plan-given")
     told("plan", "--export", "queries.json")("plan-held")
     assert all(not query["decision"] for query in json.loads(Path("queries.json").read_text(encoding="utf-8")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -360,3 +361,21 @@ def test_an_outcome_in_odd_letters_is_read_and_breaks_nothing(spelled: str) -> N
         "Influenza",
         None,
     )
+
+
+def test_a_question_of_the_plan_decides_nothing_and_missing_support_is_named() -> None:
+    story = Story.of(debated(table(summing_up(GOOD))))
+    assert story.result is not None and story.plan is not None and story.plan.items
+    asking = Sentence(part="evidence", text="Ask for the travel history.", cites=(story.plan.items[0].id,))
+    made = replace(wrote_in(story), sentences=(asking,))
+    other = Sentence(part="next", text="Ask.", cites=asking.cites)
+    for sentences in ((asking,), (asking, other)):
+        end = replace(story.result, rationale=(), recommendation=replace(made, sentences=sentences))
+        found = recommendation(replace(story, result=end))
+        assert found is not None and asking not in found.sentences
+        assert found.part("evidence")[0].text == "No admitted argument speaks for dengue."
+
+
+def wrote_in(story: Story) -> Recommendation:
+    assert story.result is not None and story.result.recommendation is not None
+    return story.result.recommendation

@@ -46,7 +46,7 @@ def plan(
     from maci.record.transcript import read
     from maci.story.result import PlanPage, QueryPage
     from maci.story.whatif import replan, utilities_for
-    from maci.story.words import favoured_words
+    from maci.story.words import as_sentence, favoured_words
 
     path = locate(transcript)
     recording = read(path)
@@ -63,7 +63,9 @@ def plan(
     reason = "" if state.finished is None else state.finished.stop_reason
     page = PlanPage.of(found, best, stop_reason=reason, transcript=str(path))
     width = min(100, shutil.get_terminal_size((80, 24)).columns)
-    shown = list(plan_lines(found, width=width, full=not output.quiet))
+    held = None if state.finished is None else state.finished.abstained
+    shown = [] if held is None else [f"Answer withheld: {as_sentence(held)}", ""]
+    shown += plan_lines(found, width=width, full=not output.quiet)
     shown += [] if best is None else [favoured_words(best)]
     shown += [] if export is None else [f"{len(found.items)} queries written to {export}"]
     publish(page.model_dump(mode="json"), shown, json=output.json)

@@ -278,7 +278,10 @@ def _case(given: Any, options: Options) -> Case:
     if isinstance(given, Case):
         return given
     if not isinstance(given, str | Path):
-        raise InputError(f"a case is a Case, a file, a built-in case or a question, not {type(given).__name__}")
+        raise InputError(
+            f"a case is a Case, a file, a built-in case or a question, not {type(given).__name__}: "
+            "write maci.Case(question=…, outcomes=…)"
+        )
     return load_case(str(given))
 
 

@@ -73,9 +73,18 @@ def recommendation(story: Story) -> JointText | None:
     wrote = result.recommendation
     own = () if wrote is None else wrote.sentences
     dropped = 0 if wrote is None else len(wrote.dropped)
+    asked = {item.id for item in story.plan.items} if story.plan is not None else set[str]()
+    empty = [
+        s for s in own if s.part == "evidence" and s.cites and asked.issuperset(s.cites)
+    ]  # a question decides nothing
+    own, dropped = tuple(s for s in own if s not in empty), dropped + len(empty)
+    if own and result.given is not None and result.rounds and not result.rationale:
+        own = (Sentence(part="evidence", text=f"No admitted argument speaks for {result.answer}."), *own)
     note = f"{plural(dropped, 'unsupported sentence')} dropped" if dropped else ""
     if wrote is not None and not own:
-        note = f"written from the template: {wrote.detail}" + (f" ({note})" if note else "")
+        note = f"written from the template: {wrote.detail or 'what it wrote cites no evidence'}" + (
+            f" ({note})" if note else ""
+        )
     return JointText(
         verdict=_verdict(story, result),
         sentences=own or tuple(_template(story, result)),

@@ -234,3 +234,8 @@ def test_evidence_that_is_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(MaciError, match="pipe"):
         maci.run("Which is it?", outcomes=["measles", "rubella"], evidence=tmp_path / "pipe")
+
+
+def test_a_mapping_is_refused_with_the_way_to_write_a_case() -> None:
+    with pytest.raises(InputError, match=r"not dict: write maci\.Case\("):
+        maci.run({"question": "Which?", "outcomes": ["a", "b"]})  # type: ignore[arg-type]
