@@ -108,6 +108,18 @@ def test_a_debate_with_a_provider_elsewhere_ends_at_once_with_the_reason(tmp_pat
     assert "offline: api.openai.com is not on this machine" in ran.stderr and "Traceback" not in ran.stderr
 
 
+def test_nothing_is_counted_for_calls_to_a_provider_elsewhere(tmp_path: Path) -> None:
+    ran = started(
+        "debate", "dengue", "--agents", "openai/gpt-5,openai/gpt-5-mini", "--judges", "reader", "--out", "o", "--offline",
+        cwd=tmp_path, OPENAI_API_KEY="sk-" + "a1" * 20,
+    )  # fmt: skip
+    record = next((tmp_path / "o").rglob("transcript.jsonl")).read_text().splitlines()
+    last = json.loads(record[-1])
+    assert ran.returncode == 3 and last["type"] == "finished"
+    assert last["spent"]["prompt"] == last["spent"]["lost"] == 0
+    assert not any("not waited for" in warning for warning in last["warnings"])
+
+
 def test_weights_of_the_hub_are_not_fetched(tmp_path: Path) -> None:
     (tmp_path / "huggingface_hub.py").write_text(
         "import urllib.request\n"
