@@ -64,6 +64,15 @@ class Attempts:
     clock: Callable[[], float] = monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
+    def refused(self) -> ModelError | None:
+        """Why nothing is sent: the provider is on another machine, and only this one may be reached."""
+        try:
+            if self.offline and self.provider.origin.partition("/")[0] != "local":
+                check_here(self.provider.origin, self.offline)
+        except ModelError as error:
+            return error
+        return None
+
     async def answer(self, asked: Asked) -> Reply:
         """One answer. The cache is looked into before every attempt: another process may have been answered meanwhile.
 
@@ -75,6 +84,8 @@ class Attempts:
             if key is not None and (hit := await self._found(key, asked)) is not None:
                 asked.sent = 0
                 return hit
+            if (refused := self.refused()) is not None:
+                raise refused
             landed = 0 if cache is None else cache.landed
             try:
                 await self.limiter.clear()
@@ -181,8 +192,6 @@ class Attempts:
     async def _send(self, request: Request, slot: CallSlot, draw: Draw) -> Reply:
         """One attempt. Where it fails, what it cost is settled here."""
         try:
-            if self.offline and self.provider.origin.partition("/")[0] != "local":
-                check_here(self.provider.origin, self.offline)
             slot.sent = True
             try:
                 async with asyncio.timeout(self.timeout):

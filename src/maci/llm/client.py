@@ -157,12 +157,16 @@ class Client:
         return replace(request, max_tokens=2 * request.max_tokens - request.thinking)
 
     def prepare(self, request: Request) -> Call[Reply]:
-        """A call answered from the cache or by the provider; the bound of a reply that is kept is its tokens and no dollars."""
+        """A call answered from the cache or by the provider; the bound of a reply that is kept is its tokens and no dollars;
+        one that may not leave this machine costs nothing.
+        """
         request = self.fitted(request)
         prompt, key, bound = MeasuredPrompt(request.messages, request.schema), self._key(request), None
         hit = None if self._cache is None or key is None else self._cache.find(key)
         if hit is not None and answers(hit, request):
             bound = Bound(hit.usage.tokens)
+        if bound is None and self._attempts.refused() is not None:
+            bound = Bound()  # it is not sent
         most = bound or self._meter.most(request, self._meter.prompt(prompt))
         return Call(most, partial(self._complete, request, prompt, key))
 

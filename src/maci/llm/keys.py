@@ -249,13 +249,15 @@ def is_loopback(url: str) -> bool:
 def is_loopback_host(host: str) -> bool:
     """Whether only this machine can reach a host.
 
-    >>> [is_loopback_host(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "192.168.1.5", "example.org")]
+    Only ``localhost`` itself counts among names: what ends in ``.localhost`` may be looked up elsewhere.
+
+    >>> [is_loopback_host(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "192.168.1.5", "a.localhost")]
     [True, True, True, False, False, False]
     """
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:  # a name
-        return host.casefold() == "localhost" or host.casefold().endswith(".localhost")
+        return host.casefold() == "localhost"
 
 
 def _read(environ: Mapping[str, str]) -> tuple[Path, Mapping[str, str]]:

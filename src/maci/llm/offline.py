@@ -10,7 +10,9 @@ It is asked for in two ways.
 Two things enforce it. :func:`check_here` refuses an address by its name, before anything is looked up: whatever of MACI's sends
 anything asks it (HTTP, litellm, a source, PostgreSQL, Ray), and nothing else can stop a C library. Behind it stands an audit hook,
 which sees every look-up of a name and every connection that Python makes, whichever library asks (aiohttp, urllib, the hub's). A
-look-up of another library in a thread of its own is not seen to belong to one debate; the connection is, and is refused.
+look-up of another library in a thread of its own is not seen to belong to one debate; the connection is, and is refused. A name
+that is handed to a bare socket (``connect``, ``bind``, ``sendto``) is looked up in C before the hook is called: the hook refuses what
+follows, not that look-up. MACI hands no socket a name.
 A proxy on this machine is not used. llama.cpp downloads nothing in any case, and pip is not started at all.
 """
 
@@ -21,6 +23,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from maci.errors import ModelError
@@ -29,7 +32,7 @@ _asked = _watching = False
 _here: ContextVar[bool] = ContextVar("maci_offline", default=False)
 """Whether what is done now is part of something that stays on this machine."""
 _CONNECTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
-_LOOKS_UP = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
+_LOOKS_UP = frozenset({"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo"})
 
 
 def is_offline(environ: Mapping[str, str] = os.environ) -> bool:
@@ -105,12 +108,23 @@ def _watch(event: str, given: tuple[object, ...]) -> None:
         _check(given[1])
     elif event in _LOOKS_UP:
         _check(given[0])
+    elif event == "socket.bind" and isinstance(given[1], tuple) and not _is_number(given[1][0]):
+        _check(given[1])
+
+
+def _is_number(host: object) -> bool:
+    """Whether it is an IP address, which nobody looks up: a server may wait at any of this machine's."""
+    try:
+        ip_address(host.decode() if isinstance(host, (bytes, bytearray)) else str(host))
+    except ValueError:
+        return False
+    return True
 
 
 def _check(where: object) -> None:
     """Raise unless an address is of this machine: a path, no name at all, or a loopback host."""
     host = where[0] if isinstance(where, tuple) and where else where
-    if isinstance(host, bytes):
+    if isinstance(host, (bytes, bytearray)):
         host = host.decode("ascii", "replace")
     if not isinstance(host, str) or not host or (host is where and host.startswith(("/", "\0"))):
         return

@@ -69,7 +69,7 @@ _HARMLESS = frozenset(
 class ProjectBudget(BaseModel):
     """Ceilings of one debate."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
     tokens: int | None = Field(default=None, ge=0)
     usd: float | None = Field(default=None, ge=0)
@@ -194,21 +194,27 @@ def _usual(name: str) -> str:
     return service.base_url if service else ""
 
 
+_TABLES: Mapping[str, type[BaseModel]] = {
+    "panel": NamedPanel,
+    "budget": ProjectBudget,
+    'models."NAME"': ModelOptions,
+}
+"""The tables of the file, each with what it may hold."""
+
+
 def _explain(error: ValidationError) -> str:
     """What is wrong, by place, value and remedy."""
     first = max(error.errors(), key=lambda e: (len(e["loc"]), e["type"] == "extra_forbidden"))
     loc = [str(part) for part in first["loc"] if not str(part).startswith(("function-", "NamedPanel"))]
-    known = [
-        *ProjectFile.model_fields,
-        *ProjectBudget.model_fields,
-        *NamedPanel.model_fields,
-        *ModelOptions.model_fields,
-    ]
     if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(loc[-1], known, n=1)
-        return f"unknown key {'.'.join(loc)!r}: " + (
-            f"did you mean {near[0]!r}?" if near else f"the keys of the file are {', '.join(ProjectFile.model_fields)}"
-        )
+        key, place = loc[-1], "" if len(loc) == 1 else 'models."NAME"' if loc[0] == "models" else loc[0]
+        known = _TABLES.get(place, ProjectFile).model_fields
+        step = f"the keys of {place or 'the file'} are {', '.join(known)}"
+        if belongs := [table for table, kind in _TABLES.items() if table != place and key in kind.model_fields]:
+            step = f"it belongs under {belongs[0]}"
+        elif near := difflib.get_close_matches(key, set(known) - {key}, n=1):
+            step = f"did you mean {near[0]!r}?"
+        return f"unknown key {'.'.join(loc)!r}: {step}"
     return f"{'.'.join(loc)} is {first['input']!r:.60}: {first['msg'].removeprefix('Value error, ')}"
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from maci.cases.case import Case, parse_case
 from maci.errors import EvidenceError, InputError, concerning
@@ -75,8 +75,8 @@ class _StreamOptions(_Lenient):
 
 
 class _Budget(_Lenient):
-    tokens: int | None = Field(None, gt=0)
-    usd: float | None = Field(None, gt=0)
+    tokens: int | None = Field(None, gt=0, strict=True)
+    usd: float | None = Field(None, gt=0, strict=True)
 
 
 class _Common(_Lenient):
@@ -92,10 +92,14 @@ class _Common(_Lenient):
     evidence: list[str | dict[str, Any]] = []
     agents: list[str] | None = None
     judges: list[str] | None = None
-    budget: int | _Budget | None = None
-    budget_tokens: int | None = None
+    budget: StrictInt | _Budget | None = None
+    budget_tokens: StrictInt | None = None
     tools: list[dict[str, Any]] | None = None
     tool_choice: str | dict[str, Any] | None = None
+    previous_response_id: str | None = None
+    conversation: str | dict[str, Any] | None = None
+    prompt: str | dict[str, Any] | None = None
+    background: bool | None = None
 
     def said(self) -> list[_Message]:
         """All messages, in order."""
@@ -111,6 +115,17 @@ class _Common(_Lenient):
                     "tools",
                     f"a debate calls no tools, {kind!r:.40} neither: leave it out, and send what it would find as `evidence`",
                 )
+        for name in ("previous_response_id", "conversation"):
+            if getattr(self, name):
+                yield (
+                    name,
+                    f"{name} cannot be honoured, since no conversation is kept here: send all of it as `{self.told}`",
+                )
+        if self.prompt:
+            instead = "`instructions`" if self.told == "input" else "a message"
+            yield "prompt", f"prompt cannot be honoured, since no prompts are kept here: send its text as {instead}"
+        if self.background:
+            yield "background", "background cannot be honoured: wait for the answer, or stream it"
 
     def form(self) -> AnswerForm | None:
         """The form that the answer is to have; nothing for plain text."""
@@ -204,22 +219,11 @@ class ResponsesRequest(_Common):
     input: str | list[_Message]
     instructions: str | None = None
     text: _Text | None = None
-    previous_response_id: str | None = None
-    conversation: str | dict[str, Any] | None = None
-    prompt: dict[str, Any] | None = None
-    background: bool | None = None
     top_logprobs: int | None = None
     include: list[str] | None = None
 
     def unmet(self) -> Iterator[tuple[str, str]]:
         yield from super().unmet()
-        for name in ("previous_response_id", "conversation"):
-            if getattr(self, name):
-                yield name, f"{name} cannot be honoured, since no conversation is kept here: send all of it as `input`"
-        if self.prompt:
-            yield "prompt", "prompt cannot be honoured, since no prompts are kept here: send its text as `instructions`"
-        if self.background:
-            yield "background", "background cannot be honoured: wait for the answer, or stream it"
         if self.top_logprobs or any("logprobs" in each for each in self.include or ()):
             yield ("top_logprobs" if self.top_logprobs else "include"), _NO_LOGPROBS
 

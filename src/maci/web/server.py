@@ -23,6 +23,7 @@ from maci.web import Limits, ServerSettings, replies, routes, steer, v1
 from maci.web.allowance import AllowanceSpent
 from maci.web.connections import Connection, Room, Sparing
 from maci.web.desk import Busy, Desk, NotHere
+from maci.web.forms import panels
 from maci.web.guard import Guard, TooMuch
 from maci.web.pages.layout import problem
 
@@ -96,8 +97,10 @@ def _status(error: Exception) -> tuple[int, str]:
 def serve(settings: ServerSettings, ready: Callable[[ServerSettings], None]) -> None:
     """Serve until somebody ends it; ``ready`` is told where, once the socket is open.
 
-    Servers that share a folder would each spend the ceilings of a day: there is one of those that have any.
+    Servers that share a folder would each spend the ceilings of a day: there is one of those that have any. A project file or
+    panels file that cannot be read is the server's mistake: it is said before a visitor comes.
     """
+    panels()
     with owning(settings.runs, "--dir") if settings.ceilings else nullcontext():
         _serve(settings, ready)
 

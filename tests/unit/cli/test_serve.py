@@ -60,6 +60,17 @@ def test_two_servers_with_ceilings_do_not_share_a_folder_and_so_a_ceiling(tmp_pa
         assert httpx.get(said["url"], timeout=60).status_code == 200
 
 
+@pytest.mark.parametrize(("name", "text"), [("maci.toml", "[set]\nx = 1\n"), ("maci-panels.yaml", "panle: 1\n")])
+def test_a_file_that_cannot_be_read_is_said_before_the_server_starts(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    ended = subprocess.run(
+        [sys.executable, "-m", "maci", "serve", "--port", "0", "--dir", "runs"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    assert ended.returncode == 2 and name in ended.stderr and "http://" not in ended.stdout
+    assert "Traceback" not in ended.stderr
+
+
 def test_a_folder_that_cannot_be_made_is_refused_before_the_server_starts(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     ran = subprocess.run([*START, "--dir", str(tmp_path / "file" / "runs")], capture_output=True, text=True, timeout=60)

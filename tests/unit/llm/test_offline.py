@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
@@ -58,7 +59,39 @@ def test_aiohttp_urllib_and_names_are_refused(offline: None) -> None:
         door.sendto(b"x", ("192.0.2.1", 53))
 
 
+@pytest.mark.parametrize(
+    "look_up",
+    [
+        lambda: socket.gethostbyname_ex("example.org"),
+        lambda: socket.gethostbyaddr("192.0.2.1"),
+        lambda: socket.getfqdn("example.org"),
+        lambda: socket.getnameinfo(("192.0.2.1", 80), 0),
+        lambda: socket.gethostbyname(bytearray(b"example.org")),
+    ],
+)
+def test_every_way_to_look_up_a_name_is_refused(offline: None, look_up: Callable[[], object]) -> None:
+    with pytest.raises(ModelError, match=r"offline: .* is not on this machine"):
+        look_up()
+
+
+def test_an_address_as_bytes_and_a_name_to_listen_at_are_refused(offline: None) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door:
+        with pytest.raises(ModelError, match=r"192\.0\.2\.1"):
+            door.connect((bytearray(b"192.0.2.1"), 53))
+        sys.audit("socket.bind", door, ("127.0.0.1", 0))
+        sys.audit("socket.bind", door, ("0.0.0.0", 0))
+        sys.audit("socket.bind", door, "relative.sock")
+        for name in ("example.org", b"example.org", bytearray(b"example.org")):
+            with pytest.raises(
+                ModelError, match=r"example\.org"
+            ):  # without a network, bind itself fails before it says so
+                sys.audit("socket.bind", door, (name, 0))
+
+
 def test_this_machine_is_reached(offline: None) -> None:
+    assert socket.getnameinfo(("127.0.0.1", 80), socket.NI_NUMERICHOST)[0] == "127.0.0.1"
+    with socket.socket() as free:
+        free.bind(("0.0.0.0", 0))
     with socket.create_server(("127.0.0.1", 0)) as door:
         socket.create_connection(door.getsockname()).close()
     left, right = socket.socketpair()
@@ -83,6 +116,18 @@ def test_a_debate_with_a_provider_elsewhere_ends_at_once_with_the_reason(tmp_pat
     )  # fmt: skip
     assert ran.returncode == 3
     assert "offline: api.openai.com is not on this machine" in ran.stderr and "Traceback" not in ran.stderr
+
+
+def test_nothing_is_counted_for_calls_to_a_provider_elsewhere(tmp_path: Path) -> None:
+    ran = started(
+        "debate", "dengue", "--agents", "openai/gpt-5,openai/gpt-5-mini", "--judges", "reader", "--out", "o", "--offline",
+        cwd=tmp_path, OPENAI_API_KEY="sk-" + "a1" * 20,
+    )  # fmt: skip
+    record = next((tmp_path / "o").rglob("transcript.jsonl")).read_text().splitlines()
+    last = json.loads(record[-1])
+    assert ran.returncode == 3 and last["type"] == "finished"
+    assert last["spent"]["prompt"] == last["spent"]["lost"] == 0
+    assert not any("not waited for" in warning for warning in last["warnings"])
 
 
 def test_weights_of_the_hub_are_not_fetched(tmp_path: Path) -> None:
@@ -232,7 +277,16 @@ def test_addresses_of_this_machine_pass(where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "where", ["http://localhost.example.org", "10.0.0.1:6379", "2001:db8::1", "http://127.0.0.1@example.org/", ""]
+    "where",
+    [
+        "http://localhost.example.org",
+        "http://exfil.localhost:9/v1",
+        "exfil.localhost",
+        "10.0.0.1:6379",
+        "2001:db8::1",
+        "http://127.0.0.1@example.org/",
+        "",
+    ],
 )
 def test_other_addresses_do_not(where: str) -> None:
     with pytest.raises(ModelError, match="offline: "):
@@ -246,7 +300,7 @@ def test_a_source_and_a_database_elsewhere_are_refused_by_name(offline: None, mo
     monkeypatch.setattr(psycopg, "connect", lambda *given, **more: pytest.fail("the driver was called"))
     for url in (
         "postgresql://me@db.example.org/x", "postgres://me@127.0.0.1,db.example.org/x", "postgresql:///x?host=db.example.org",
-        "postgresql://localhost/x?hostaddr=192.0.2.1", "postgresql:///x?service=elsewhere",
+        "postgresql://me@exfil.localhost/x", "postgresql://localhost/x?hostaddr=192.0.2.1", "postgresql:///x?service=elsewhere",
     ):  # fmt: skip
         with pytest.raises(ModelError, match=r"offline: .* is not on this machine"):
             open_store(Path("nowhere"), url, name="s")

@@ -143,6 +143,13 @@ def test_without_a_file_readers_debate_and_say_what_is_next() -> None:
     ("text", "said"),
     [
         ("panle = 'x'", "unknown key 'panle': did you mean 'panel'"),
+        ("[set]\n'budget.tokens' = 9", "unknown key 'set': it belongs under panel"),
+        ("tokens = 9", "unknown key 'tokens': it belongs under budget"),
+        ("base_url = 'http://127.0.0.1:9'", "unknown key 'base_url': it belongs under models"),
+        ("[budget]\npanel = 'readers'", "unknown key 'budget.panel': the keys of budget are tokens, usd, seconds"),
+        ("[budget]\ntokens = true", "budget.tokens is True"),
+        ("[budget]\ntokens = '100000'", "budget.tokens is '100000'"),
+        ("[budget]\nusd = true", "budget.usd is True"),
         ("profile = 'fast'", "profile is 'fast': choose one of"),
         ("[budget]\ntokens = -1", "budget.tokens is -1"),
         ("[panel]\nagents = ['ollama/a']", "panel.agents is"),
@@ -166,6 +173,7 @@ HOSTILE = {
     "another host": SEATS + '[models.openai]\nbase_url = "https://evil.example/v1"\n',
     "another host by number": SEATS + '[models.openai]\nbase_url = "http://203.0.113.9/v1"\n',
     "a name that looks like this machine": SEATS + '[models.openai]\nbase_url = "http://localhost.evil.example/v1"\n',
+    "a name below localhost": SEATS + '[models.openai]\nbase_url = "http://exfil.localhost:9/v1"\n',
     "a key to another host": SEATS
     + '[models.openai]\nbase_url = "https://evil.example/v1"\nkey_env = "OPENAI_API_KEY"\n',
     "a key to another provider": SEATS

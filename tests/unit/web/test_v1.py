@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import pytest
 import uvicorn
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from maci.errors import InputError
 from maci.web import Limits, ServerSettings
@@ -421,6 +421,10 @@ _FUNCTION = {"type": "function", "function": {"name": "look"}}
         ("web_search_options", {}, None),
         ("n", 2, 1),
         ("logprobs", True, False),
+        ("previous_response_id", "resp_1", None),
+        ("conversation", {"id": "conv_1"}, None),
+        ("prompt", {"id": "pmpt_1"}, None),
+        ("background", True, False),
     ],
 )
 def test_what_a_chat_cannot_have_is_refused_by_its_field(field: str, value: Any, kept: Any) -> None:
@@ -428,6 +432,24 @@ def test_what_a_chat_cannot_have_is_refused_by_its_field(field: str, value: Any,
         ChatRequest(messages=ASKED, **{field: value}).wanted()
     assert refused.value.about == field
     ChatRequest(messages=ASKED, functions=[{"name": "look"}], stop="x", max_tokens=1, **{field: kept}).wanted()
+
+
+@pytest.mark.parametrize("asked", [ChatRequest, ResponsesRequest])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"budget": value}
+        for value in (True, "100000", 1.0, {"tokens": True}, {"tokens": "9"}, {"usd": True}, {"usd": "1"})
+    ]
+    + [{"budget_tokens": True}, {"budget_tokens": "100000"}],
+)
+def test_a_budget_is_a_number_and_nothing_that_can_be_read_as_one(asked: type, given: dict[str, Any]) -> None:
+    said = {"messages": ASKED, "input": "Is the street wet?"}
+    with pytest.raises(ValidationError):
+        asked(**said, **given)
+    with pytest.raises(ValidationError):
+        asked.model_validate_json(json.dumps({**said, **given}))
+    asked.model_validate_json(json.dumps({**said, "budget": {"tokens": 100, "usd": 1}}))
 
 
 @pytest.mark.parametrize(
