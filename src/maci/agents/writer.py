@@ -15,7 +15,7 @@ from typing import Any, get_args
 from maci.agents.agent import Participant
 from maci.agents.anchor import WritingRequest
 from maci.agents.argument import Argument, Part, Sentence
-from maci.agents.prompt import quoted, single_line
+from maci.agents.prompt import plain, quoted, single_line
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema, fingerprint, load
 from maci.llm.structured import Unusable, ask, object_schema
@@ -121,7 +121,8 @@ def _said(argument: Argument, outcomes: Sequence[str]) -> str:
     """An argument on one line, with the side it takes."""
     outcome = argument.outcome and quoted(argument.outcome, (argument.outcome,))
     side = f"({'against' if argument.against else 'for'} {outcome}) " if outcome else ""
-    return side + " ".join(quoted(text, outcomes) for text in (argument.claim, *argument.reasons))
+    shown = plain(argument, outcomes)
+    return side + " ".join((shown.claim, *shown.reasons))
 
 
 def _cut(text: str, most: int) -> str:
