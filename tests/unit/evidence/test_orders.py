@@ -13,8 +13,8 @@ import pytest
 from hash_encoder import HashEncoder
 from maci.agents.anchor import Admitted, Anchor, Finding, Question, TurnRequest, WritingRequest
 from maci.agents.argument import Argument
-from maci.agents.library import Library
 from maci.agents.judges.llm import _argued
+from maci.agents.library import Library
 from maci.agents.prompt import fenced, messages, piece, plain, single_line
 from maci.agents.writer import _material
 from maci.cases.case import Case, Document, parse_case
