@@ -19,7 +19,8 @@ Readers do not read the question, so it must ask which outcome the case is like:
 
 What the case says outright must carry the answer, for readers find denials by rule and miss some. Where much of a case denies, the
 answer must be the same without every clause that denies. And it must not turn into another without the sentences by which the case
-says that something is in order (*the certificate is valid*). Where there is little text, no clause may speak for another outcome.
+says that something is in order (*the certificate is valid*), nor without what it supposes, takes back or says of other people. Where
+there is little text, no clause may speak for another outcome.
 Constants: [decision 005](../../../docs/decisions/005-readers.md).
 """
 
@@ -37,7 +38,7 @@ from numpy.typing import NDArray
 from maci.agents.anchor import Finding
 from maci.agents.library import NO_FINDING, Library, View, weigh
 from maci.agents.reader import FAMILIES, Conduct, Family, Rows
-from maci.evidence.intake import Affirmed, affirmed
+from maci.evidence.intake import Affirmed, affirmed, firm
 from maci.evidence.lexical import terms
 from maci.evidence.negation import sentences
 from maci.moderator.belief import Vector
@@ -196,6 +197,8 @@ def relies(text: str, library: Library, like: Callable[[str], bool]) -> str:
     stated = " ".join(said.sentences)
     if said.denied > _DENIES and not (like(stated) and _lead(stated, library) == lead):
         return "it mostly says what is not so, and the rest does not carry the answer"
+    if (own := firm(text)) != " ".join(sentences(text)) and (_turns(own, lead, library) or not terms(own)):
+        return "the answer would rest on what the case supposes, takes back or says of others"
     rest = said.doubtless()
     if rest != stated and (_turns(rest, lead, library) or (said.denied and not terms(rest))):
         return "the answer would rest on what the case says is in order"

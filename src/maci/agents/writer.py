@@ -15,7 +15,7 @@ from typing import Any, get_args
 from maci.agents.agent import Participant
 from maci.agents.anchor import WritingRequest
 from maci.agents.argument import Argument, Part, Sentence
-from maci.agents.prompt import names_beside, quoted, side_of, single_line
+from maci.agents.prompt import names_beside, plain, quoted, side_of, single_line
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Request, Schema, fingerprint, load
 from maci.llm.structured import Unusable, ask, object_schema
@@ -121,8 +121,8 @@ def _said(argument: Argument, outcomes: Sequence[str]) -> str:
     """An argument on one line, with the side it takes."""
     outcome = argument.outcome and quoted(argument.outcome, (argument.outcome,))
     side = f"({side_of(argument, outcome)}) " if outcome else ""
-    known = names_beside(argument, outcomes)
-    return side + " ".join(quoted(text, known) for text in (argument.claim, *argument.reasons))
+    shown = plain(argument, names_beside(argument, outcomes))
+    return side + " ".join((shown.claim, *shown.reasons))
 
 
 def _cut(text: str, most: int) -> str:

@@ -251,6 +251,18 @@ ABILITY = re.compile(
     r"(?:cannot|can't|could not|couldn't|unable|inability|not (?:be )?able|stop|almost|nearly|lack|(?:\w+ )?lost|too \w+ to|fail)"
 )
 """Cues of what somebody cannot do or has lost, which is a complaint and no denial."""
+TAKEN_BACK = re.compile(
+    r"\b(?:not (?:a single )?one|none|nothing)(?: of (?:it|these|those|them|this|that|which|the (?:above|kind|sort)))? (?:\w+ )?"
+    r"(?:occurred|happened|came|appeared|developed|materiali[sz]ed|followed|arose|began|is true|was true|(?:is|was|are|were) there|"
+    r"(?:is|was|are|were) (?:present|found|seen|the case))\b"
+)
+"""Behind a list: none of it is so."""
+ELSEWHERE = re.compile(
+    rf"\b(?:(?:{KIN})(?:'s)?(?=:| (?:[\w']+ ){{0,4}}?(?:{_HAVING})\b)|(?:suppos(?:e|ing)|imagin(?:e|ing)|assum(?:e|ing))\b|"
+    r"if (?:there|[a-z]+(?: [a-z]+)?) (?:were|had)\b|had (?:there|he|she|it|they|i|we)\b(?! to\b))"
+    r"(?:(?!;|\b(?:but|however|though|although|whereas|while)\b|\band (?:i|he|she|they|we|it)\b|[,.] (?:i|he|she) (?:ha[sd]|have)\b).)*"
+)
+"""What is told of somebody else or only supposed, to where the sentence comes back."""
 IN_ORDER = _pattern(r"""
     normal(?:ly)? / fine / valid / ok / okay / intact / sound / healthy / clean / clear / correct / untouched / unaffected / unchanged
     undamaged / works / working / steady / constant / stable / good / (?<!as )well / firm / complete / in order / as usual / as expected

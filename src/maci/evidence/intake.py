@@ -101,6 +101,24 @@ def affirmed(text: str) -> Affirmed:
     return Affirmed(tuple(kept), 1 - rest / words if words else 0.0, tuple(plain))
 
 
+def firm(text: str) -> str:
+    """A text without what it supposes, says of other people, or takes back.
+
+    >>> firm("Her sister had fever and a rash. She has a hot toe. If there were a cough, it would be a cold.")
+    'She has a hot toe.'
+    """
+    kept = list[str]()
+    for sentence in sentences(text):
+        lower = sentence.lower()
+        if (back := cues.TAKEN_BACK.search(lower)) is not None:
+            if not terms(sentence[: back.start()]):  # it speaks of the sentence before
+                kept = kept[:-1]
+            continue
+        left = " ".join(cues.ELSEWHERE.sub(" ", lower).split())
+        kept += [] if not terms(left) else [sentence if left == lower else left]
+    return " ".join(kept)
+
+
 @lru_cache(maxsize=8192)
 def taken_in(text: str) -> Intake:
     """A text without what it denies, and what it denies. What is not *done* is no denial here (*cannot sleep* is a complaint).

@@ -1,10 +1,12 @@
 """Replay: fold the recorded inputs again and compare every decision.
 
-Numbers may differ by 1e-9 (another machine's arithmetic); sentences are not compared; everything else must be equal.
+Numbers may differ by 1e-9 (another machine's arithmetic); sentences may be worded otherwise, but no warning may be missing from the
+result, added or exchanged; everything else must be equal.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +14,7 @@ from math import isclose
 from typing import Any, cast
 
 from maci.config import Config, unplanned
-from maci.controller.decisions import Decision
+from maci.controller.decisions import Decision, Finished
 from maci.controller.events import Event, is_decision, round_of, tree
 from maci.controller.fold import expected, start, step
 from maci.controller.inputs import Acquired, Input, Lost, Opened, Recommended, Requested, Sent, Surveyed
@@ -75,6 +77,35 @@ def difference(recorded: Any, computed: Any, path: str = "") -> str | None:
     return f"{path}: recorded {recorded!r}, recomputed {computed!r}"
 
 
+_WHOLE = re.compile(r"(?<![\w.])\d+(?![\w.]*\d)")
+
+
+def _same_warning(recorded: str, computed: str) -> bool:
+    """Whether two warnings say the same, perhaps in other words: with the same first word, whole numbers and half of all words.
+
+    >>> _same_warning("harm: 2 pieces were left out", "harm: 2 pieces are left out"), _same_warning("harm: none", "harm: 2 pieces")
+    (True, False)
+    """
+    if recorded == computed:
+        return True
+    one, other = (re.findall(r"\w+", text.lower()) for text in (recorded, computed))
+    if one[:1] != other[:1] or sorted(_WHOLE.findall(recorded)) != sorted(_WHOLE.findall(computed)):
+        return False
+    return 2 * len({*one} & {*other}) >= len({*one, *other})
+
+
+def _warned(recorded: Event, computed: Decision) -> str | None:
+    """What a result lacks of the warnings that its record leads to, or has too many, in words; ``None`` where it has them all."""
+    if not isinstance(recorded, Finished) or not isinstance(computed, Finished):
+        return None
+    more = list(recorded.warnings)
+    for warning in sorted(computed.warnings, key=lambda warning: warning not in more):  # the same words first
+        if (same := next((w for w in more if w == warning or _same_warning(w, warning)), None)) is None:
+            return f"warnings: recomputed {warning!r}, not recorded"
+        more.remove(same)
+    return f"warnings: recorded {more[0]!r}, not recomputed" if more else None
+
+
 def _opened(events: Sequence[Event]) -> Opened:
     if not events or not isinstance(events[0], Opened):
         raise ReplayMismatch("the record does not open a debate: its first event must be `opened`")
@@ -90,8 +121,8 @@ def replay(events: Sequence[Event]) -> Replayed:
             name = f"line {line} ({event.type}, round {'-' if (t := round_of(event)) is None else t})"
             if not owed:
                 raise ReplayMismatch(f"{name}: recorded, but nothing recorded before it leads to it")
-            found = difference(tree(event), tree(owed.pop(0)))
-            if found:
+            computed = owed.pop(0)
+            if found := difference(tree(event), tree(computed)) or _warned(event, computed):
                 raise ReplayMismatch(f"{name}: {found}")
             compared += 1
             continue

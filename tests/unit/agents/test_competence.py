@@ -11,6 +11,7 @@ from hash_encoder import HashEncoder
 from maci.agents.competence import ENOUGH, Competence, asks, examine, relies, resembles, tells
 from maci.agents.library import Library
 from maci.evidence.encode import load_encoder
+from maci.evidence.intake import firm
 from maci.evidence.span import Span
 
 WORDS = {
@@ -166,6 +167,34 @@ def test_an_answer_that_relies_on_what_is_denied_or_in_order_is_withheld() -> No
     assert relies(in_order, books, like(books)) == ""  # the rest says the same
     fine = "The river, the water level, the pump in the cellar and the sandbag are fine. The thief broke a window."
     assert "in order" in relies(fine, books, like(books))
+
+
+FLOOD = "water in the cellar, a wet pump, a river at its highest level and a sandbag"
+ELSEWHERE = [
+    f"Her sister had {FLOOD} last month. The thief took the jewel from the safe.",
+    f"The neighbour's house was hit: his father had {FLOOD}. The thief took the jewel from the safe.",
+    f"My brother got {FLOOD}, but the thief took the jewel from the safe.",
+    f"Her colleagues had {FLOOD}. The thief took the jewel from the safe.",
+    f"If there were {FLOOD}, one would think otherwise. The thief took the jewel from the safe.",
+    f"Had there been {FLOOD}, it would be another matter. The thief took the jewel from the safe.",
+    f"Suppose we found {FLOOD}. The thief took the jewel from the safe.",
+    f"Imagine {FLOOD}. The thief took the jewel from the safe.",
+    f"{FLOOD}: all of these he had expected, and not one occurred. The thief took the jewel from the safe.",
+    f"He expected {FLOOD}. None of them came. The thief took the jewel from the safe.",
+]
+
+
+@pytest.mark.parametrize("case", ELSEWHERE)
+def test_what_is_said_of_others_supposed_or_taken_back_does_not_carry_the_answer(case: str) -> None:
+    books = library(spans(40))
+    assert "says of others" in relies(case, books, like(books))
+    assert firm(case).endswith("the thief took the jewel from the safe.".removeprefix("the "))
+
+
+def test_what_is_said_of_others_is_harmless_where_the_rest_says_the_same() -> None:
+    books = library(spans(40))
+    case = "My brother had water in the cellar. The pump is wet, the river is at its highest level, we need a sandbag."
+    assert relies(case, books, like(books)) == ""
 
 
 def test_with_little_text_no_sentence_alone_may_carry_the_answer() -> None:

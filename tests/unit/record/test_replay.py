@@ -53,6 +53,27 @@ def test_a_changed_decision_is_named_with_line_and_both_values(events: list, kin
     assert str(error.value).startswith("line ")
 
 
+def test_a_warning_taken_out_of_the_result_added_or_exchanged_is_found(events: list) -> None:
+    warnings = result(events).warnings
+    assert warnings
+    for left in (*warnings,):
+        rest = tuple(warning for warning in warnings if warning != left)
+        with pytest.raises(ReplayMismatch, match=r"\(finished, round -\): warnings: recomputed .*, not recorded"):
+            replay(changed(events, Finished, warnings=rest))
+        with pytest.raises(ReplayMismatch, match="warnings: recomputed"):
+            replay(changed(events, Finished, warnings=(*rest, "caution: nothing to worry about")))
+    with pytest.raises(ReplayMismatch, match="warnings: recorded 'caution: made up', not recomputed"):
+        replay(changed(events, Finished, warnings=(*warnings, "caution: made up")))
+    with pytest.raises(ReplayMismatch, match="warnings: recomputed"):  # 3 scores become 1
+        replay(changed(events, Finished, warnings=tuple(warning.replace("3", "1") for warning in warnings)))
+
+
+def test_a_warning_in_better_words_is_the_same_warning(events: list) -> None:
+    reworded = tuple(warning.replace("come from", "were given by") for warning in result(events).warnings)
+    assert reworded != result(events).warnings
+    assert replay(changed(events, Finished, warnings=reworded)).complete
+
+
 def test_a_changed_input_shows_in_the_first_decision_it_touches(events: list) -> None:
     with pytest.raises(ReplayMismatch, match="initialized"):
         replay(changed(events, TurnTaken, turn=turn(0.5, 0.5)))

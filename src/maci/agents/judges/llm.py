@@ -19,7 +19,7 @@ from maci.agents.agent import Judge
 from maci.agents.anchor import Question
 from maci.agents.argument import Argument
 from maci.agents.judges.crit import CritScore, JudgeAbstained, ScoreRequest
-from maci.agents.prompt import fenced, names_beside, numbered, piece, quoted, side_of, single_line
+from maci.agents.prompt import fenced, names_beside, numbered, piece, plain, quoted, side_of, single_line
 from maci.errors import BadReply, ContentRefused
 from maci.evidence.span import Span, sentences
 from maci.llm.budget import Call, Purse
@@ -275,8 +275,10 @@ def _argued(argument: Argument, spans: tuple[Span, ...], refused: int, question:
     side = f" ({side_of(argument, outcome)})" if outcome else ""
     known = names_beside(argument, labels)
 
+    argument = plain(argument, known)
+
     def shown(text: str) -> str:
-        return single_line(scrubbed(quoted(text, known), about))
+        return single_line(scrubbed(text, about))
 
     return _ITEM.render(
         spans="\n".join(("<data>", *(piece(number, span, labels) for number, span in pieces.items()), "</data>"))
