@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 from maci.errors import BadReply
 from maci.llm.budget import Call, Purse
 from maci.llm.model import Message, Model, Reply, Request
-from maci.llm.tokens import fewest
 from maci.llm.usage import PROMPT_CUT
 
 T = TypeVar("T")
@@ -110,8 +109,8 @@ def cut_prompt(name: str, request: Request, counted: int) -> str:
     Ollama and LM Studio cut and say nothing. Under which name they are reached does not matter: either also serves OpenAI's API.
 
     >>> long = Request(messages=(Message("user", "The case and its evidence. " * 1000),), max_tokens=10)
-    >>> cut_prompt("ollama/m", long, 4096)[:54], cut_prompt("ollama/m", long, 6000)
-    ('the prompt was cut: ollama/m counted 4,096 tokens in a', '')
+    >>> cut_prompt("ollama/m", long, 2048)[:54], cut_prompt("ollama/m", long, 6000)
+    ('the prompt was cut: ollama/m counted 2,048 tokens in a', '')
     >>> near = Request(messages=(Message("user", "The case. " * 1100),), max_tokens=10)
     >>> bool(cut_prompt("ollama/m", near, 2048)), bool(cut_prompt("ollama/m", near, 2050))
     (True, False)
@@ -126,8 +125,7 @@ def cut_prompt(name: str, request: Request, counted: int) -> str:
     step = ollama if name.startswith("ollama/") else longer
     if name.startswith("openai/"):
         step = f"{longer} (for Ollama, {ollama})"
-    said = f"{'at most ' * (counted <= fewest(request.messages))}{counted:,}"  # a lower count was raised to the fewest there can be
-    return f"{PROMPT_CUT}: {name} counted {said} tokens in a prompt of {size:,} characters, so it did not read all of it; {step}"
+    return f"{PROMPT_CUT}: {name} counted {counted:,} tokens in a prompt of {size:,} characters, so it did not read all of it; {step}"
 
 
 def ask(model: Model, request: Request, read: Callable[[Any], T], *, limit: str = "max_tokens") -> Call[Usable[T]]:

@@ -62,20 +62,15 @@ _known: dict[str, _Parts] = {}
 
 
 def at_least(text: str) -> int:
-    """The fewest tokens a text has, whatever a server says it counted: one a model wrote, or one it read.
+    """The fewest tokens a model can have written a reply in, whatever its server says it counted.
 
-    Texts have three to five characters a token (at most 5.1 in any 800 characters of this project's prose, code and JSON); only
+    Replies have three to five characters a token (at most 5.1 in any 800 characters of this project's prose, code and JSON); only
     lists of the longest words have more than eight. Runs of one character count once: spaces and rules are single tokens.
 
     >>> at_least("It is dengue fever, given the rash."), at_least("-" * 80), at_least("")
     (4, 0, 0)
     """
     return len(_RUN.sub(r"\1", text)) // 8
-
-
-def fewest(messages: Sequence[Message]) -> int:
-    """The fewest tokens a prompt has."""
-    return sum(at_least(message.content) for message in messages)
 
 
 def byte_bound(text: str) -> int:
@@ -201,9 +196,8 @@ class Meter:
         self.thoughts = 0, 0
         """How many whole replies showed thinking, and the most tokens of it in any reply."""
         self._name, self._prompt = name, PromptBound()
-        self._beyond, self._surprised, self._doubted = 0, False, False
-        """How many tokens more than asked for the model was seen to generate, and whether it has been said that it counts more, or
-        less than there can be."""
+        self._beyond, self._surprised = 0, False
+        """How many tokens more than asked for the model was seen to generate, and whether it has been said that it counts more."""
 
     def prompt(self, prompt: MeasuredPrompt) -> int:
         """The most tokens of a prompt."""
@@ -220,14 +214,13 @@ class Meter:
 
     def counted(self, request: Request, prompt: MeasuredPrompt, most: int, reply: Reply, *, kept: bool) -> Reply:
         """The reply with the provider's count and its price, answer and thinking apart; what they teach is learnt. A prompt nobody
-        counted has the ``most`` tokens that were set aside for it; none has fewer than its text must have.
+        counted has the ``most`` tokens that were set aside for it.
         """
         usage = reply.usage
         tokens, cached, generated = usage.prompt, usage.cached, usage.generated
         if tokens <= 0:
             tokens, cached = most, 0
         else:
-            tokens = max(tokens, self._fewest(request, prompt, tokens))
             self._prompt.learn(prompt, tokens)
         if generated <= 0:
             generated = request.max_tokens if reply.text else 0
@@ -258,20 +251,6 @@ class Meter:
             usage=counted if self.price is None else replace(counted, usd=self.usd(counted)),
             logprobs=reply.logprobs if text == reply.text else _written(reply.logprobs, text),
         )
-
-    def _fewest(self, request: Request, prompt: MeasuredPrompt, tokens: int) -> int:
-        """The fewest tokens a prompt can have, where its server counted fewer; else 0."""
-        if tokens >= prompt.size // 8:
-            return 0
-        least = fewest(request.messages)
-        if tokens < least and not self._doubted:
-            _log.warning(
-                "%s counted %d tokens in a prompt that has at least %d: it counts with the fewest its text can have, "
-                "and the tokens and dollars counted for it are too low",
-                *(self._name, tokens, least),
-            )
-            self._doubted = True
-        return least
 
 
 def _written(tokens: tuple[Token, ...] | None, text: str) -> tuple[Token, ...] | None:
