@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from hash_encoder import HashEncoder
+from maci import __version__
 from maci.agents.agent import Agent, FunctionJudge, Judge, ScriptedAgent
 from maci.agents.anchor import TurnRequest
 from maci.agents.argument import Argument, Turn
@@ -102,7 +103,7 @@ def open_debate(table: Table, config: Config | None = None, case: Case | None = 
             judges=tuple(Seat(j.name, j.family) for j in table.judges),
             encoder=table.encoder.name,
             seed=7,
-            version="test",
+            version=__version__,
             comparer="" if table.comparer is None else table.comparer.name,
             writer="" if table.writer is None else table.writer.name,
             set_aside=Bound() if table.writer is None else table.writer.ceiling,

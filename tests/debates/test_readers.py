@@ -95,7 +95,7 @@ def test_a_users_own_case_is_debated_on_its_own_documents():
 
 def test_outcomes_nobody_has_evidence_about_say_what_to_add():
     case = Case(question="Which?", outcomes=OutcomeSpace(labels=("flux capacitor", "warp drive")))
-    with pytest.raises(EvidenceError, match=r"no text about any of flux capacitor, warp drive.*--corpus"):
+    with pytest.raises(EvidenceError, match=r"no text about one of flux capacitor, warp drive.*in a corpus"):
         Tables("readers", load_encoder()).table(case)
 
 

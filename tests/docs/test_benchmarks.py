@@ -52,6 +52,7 @@ def _has(module: str, name: str) -> bool:
 def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     """`run`, which has `bench_throughput` and `bench_start`."""
     monkeypatch.syspath_prepend(str(BENCHMARKS[0].parent))
+    sys.modules.pop("run", None)  # the examples have one, too
     yield import_module("run")
     for name in ("run", "bench_start", "bench_throughput", "peers"):
         sys.modules.pop(name, None)

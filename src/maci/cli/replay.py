@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from maci import __version__
 from maci.cli.options import Json, Quiet, SettingsOptions, TranscriptPath, grouped
 from maci.cli.output import publish
 from maci.cli.show import locate
@@ -38,7 +39,14 @@ def replay(*, transcript: TranscriptPath, settings: SettingsOptions, json: Json 
         f"{path}: chain of {events} events intact, {done.compared} decisions recomputed, all equal",
         f"{result.given or 'no answer'} after {plural(result.rounds, 'round')} ({result.stop_reason})",
     ]
-    publish({"ok": True, "events": events, "decisions": done.compared}, [] if quiet else lines, json=json)
+    if not done.warned:
+        by = f"MACI {recording.opened.version}, this is {__version__}"
+        lines.append(f"The warnings of the result were not compared: the record is of {by}.")
+    publish(
+        {"ok": True, "events": events, "decisions": done.compared, "warnings": done.warned},
+        [] if quiet else lines,
+        json=json,
+    )
 
 
 def _other(recording: Recording, settings: SettingsOptions, *, json: bool) -> None:

@@ -1,7 +1,8 @@
 """Replay: fold the recorded inputs again and compare every decision.
 
 Numbers may differ by 1e-9 (another machine's arithmetic); sentences may be worded otherwise, but no warning may be missing from the
-result, added or exchanged; everything else must be equal.
+result, added or exchanged; everything else must be equal. Another version of MACI may warn of more or less, so the warnings of its
+records are not compared, and the person is told so.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any, cast
 
+from maci import __version__
 from maci.config import Config, unplanned
 from maci.controller.decisions import Decision, Finished
 from maci.controller.events import Event, is_decision, round_of, tree
@@ -37,6 +39,8 @@ class Replayed:
     """Decisions compared."""
     owed: tuple[Decision, ...]
     """Decisions that the last recorded input implies and the record does not hold yet (a crash came between)."""
+    warned: bool = True
+    """Whether the warnings of the result were compared, too."""
 
     @property
     def complete(self) -> bool:
@@ -116,13 +120,14 @@ def replay(events: Sequence[Event]) -> Replayed:
     """Recompute a record; raises :class:`ReplayMismatch` at the first decision that differs."""
     with _folding("line 1"):
         state, owed, compared = start(_opened(events)), list[Decision](), 0
+    warned = state.opened.version == __version__
     for line, event in enumerate(events[1:], 2):
         if is_decision(event):
             name = f"line {line} ({event.type}, round {'-' if (t := round_of(event)) is None else t})"
             if not owed:
                 raise ReplayMismatch(f"{name}: recorded, but nothing recorded before it leads to it")
             computed = owed.pop(0)
-            if found := difference(tree(event), tree(computed)) or _warned(event, computed):
+            if found := difference(tree(event), tree(computed)) or (_warned(event, computed) if warned else None):
                 raise ReplayMismatch(f"{name}: {found}")
             compared += 1
             continue
@@ -131,7 +136,7 @@ def replay(events: Sequence[Event]) -> Replayed:
         with _folding(f"line {line}"):
             state, decisions = step(state, cast(Input, event))
             owed = list(decisions)
-    return Replayed(state, compared, tuple(owed))
+    return Replayed(state, compared, tuple(owed), warned)
 
 
 def differs(events: Sequence[Event]) -> str:

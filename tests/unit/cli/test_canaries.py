@@ -273,7 +273,7 @@ def test_no_canary_is_in_any_file_log_page_error_or_transcript(maci, house: Path
     run("debate", "case.json", "--panel", "pair", "--out", "never")
     Path("maci.toml").unlink()
     for key in (OWN, ENV, FILE, TOML):  # the parrot was asked with each canary, and repeated it
-        assert server.told[key] > 2, key
+        assert server.told[key], key
     assert server.told.total() > 20 and Path("calibration.toml").is_file(), said
     assert len(list(house.rglob("transcript.jsonl"))) >= 10 and Path(".studies/page.html").is_file()
     assert [leaks(text) for text in (*said, caplog.text) if leaks(text)] == []

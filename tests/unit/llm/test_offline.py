@@ -79,17 +79,19 @@ def test_an_address_as_bytes_and_a_name_to_listen_at_are_refused(offline: None) 
         with pytest.raises(ModelError, match=r"192\.0\.2\.1"):
             door.connect((bytearray(b"192.0.2.1"), 53))
         sys.audit("socket.bind", door, ("127.0.0.1", 0))
-        sys.audit("socket.bind", door, ("0.0.0.0", 0))  # noqa: S104
+        sys.audit("socket.bind", door, ("0.0.0.0", 0))
         sys.audit("socket.bind", door, "relative.sock")
         for name in ("example.org", b"example.org", bytearray(b"example.org")):
-            with pytest.raises(ModelError, match=r"example\.org"):  # without a network, bind itself fails before it says so
+            with pytest.raises(
+                ModelError, match=r"example\.org"
+            ):  # without a network, bind itself fails before it says so
                 sys.audit("socket.bind", door, (name, 0))
 
 
 def test_this_machine_is_reached(offline: None) -> None:
     assert socket.getnameinfo(("127.0.0.1", 80), socket.NI_NUMERICHOST)[0] == "127.0.0.1"
     with socket.socket() as free:
-        free.bind(("0.0.0.0", 0))  # noqa: S104
+        free.bind(("0.0.0.0", 0))
     with socket.create_server(("127.0.0.1", 0)) as door:
         socket.create_connection(door.getsockname()).close()
     left, right = socket.socketpair()
@@ -275,7 +277,16 @@ def test_addresses_of_this_machine_pass(where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "where", ["http://localhost.example.org", "http://exfil.localhost:9/v1", "exfil.localhost", "10.0.0.1:6379", "2001:db8::1", "http://127.0.0.1@example.org/", ""]
+    "where",
+    [
+        "http://localhost.example.org",
+        "http://exfil.localhost:9/v1",
+        "exfil.localhost",
+        "10.0.0.1:6379",
+        "2001:db8::1",
+        "http://127.0.0.1@example.org/",
+        "",
+    ],
 )
 def test_other_addresses_do_not(where: str) -> None:
     with pytest.raises(ModelError, match="offline: "):
