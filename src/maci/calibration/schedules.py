@@ -212,8 +212,8 @@ class Schedules(SqliteFile):
         """Everything, or a task's part, as JSON that :meth:`bring` reads."""
         pages = []
         for name, debate, terms, schedule in self.do(
-            "SELECT task, debate, terms, schedule FROM debates WHERE ?1 IS NULL OR task = ?1 ORDER BY task, debate",
-            (task,),
+            "SELECT task, debate, terms, schedule FROM debates WHERE ? IS NULL OR task = ? ORDER BY task, debate",
+            (task, task),
         ):
             rows = self.do(
                 "SELECT action, context, reward, cost, growth FROM lessons WHERE task = ? AND debate = ? ORDER BY n",
