@@ -142,8 +142,9 @@ def test_small_products_leave_other_processors_alone() -> None:
     assert cpu_of_others() - before < 0.03
 
 
-CEILING = 1_597
-"""Function calls in or from MACI's own code for one call to a model: 1,521 were counted; 5 % more are let through."""
+CEILING = 1_930
+"""Function calls in or from MACI's own code for one call to a model: 1,838 were counted, some 300 of them to find orders that are split
+over the texts of an argument; 5 % more are let through."""
 
 
 def test_a_call_to_a_model_takes_no_more_work_than_it_did(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

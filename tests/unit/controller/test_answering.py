@@ -175,7 +175,7 @@ def test_readers_give_no_answer_where_none_of_their_arguments_was_admitted() -> 
         return result(play(table, opened=open_debate(table, settings(*ROUNDS, *sets), readers=readers)))
 
     held = end()
-    assert held.abstained == "Word statistics cannot decide this case (none of the readers' arguments was admitted)."
+    assert held.abstained == "Word statistics cannot decide this case (none of the readers' arguments was admitted)"
     assert (held.unfit, held.given, held.answered) == (True, None, None)
     for given in (end("answer.force=true"), end(readers=False), end(cite=True)):
         assert (given.unfit, given.abstained, given.answered) == (False, None, "dengue")

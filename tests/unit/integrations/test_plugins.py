@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -231,7 +232,10 @@ print(json.dumps([code, "dummy_maci" in sys.modules]))
 def command(folder: Path, *argv: str) -> tuple[int, bool, str]:
     """A command where the dummy package is installed: exit code, whether it loaded the package, output."""
     start = f"import sys; sys.path.insert(0, {str(folder)!r}){COMMAND.format(argv=['maci', *argv])}"
-    done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, cwd=folder)
+    environ = {
+        name: value for name, value in os.environ.items() if name != "MACI_DATA"
+    }  # a folder that `folder` has not
+    done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, cwd=folder, env=environ)
     code, loaded = json.loads(done.stdout.splitlines()[-1])
     return code, loaded, done.stdout + done.stderr
 

@@ -88,7 +88,7 @@ def test_without_evidence_about_the_outcomes_models_still_debate_on_what_there_i
 def test_reader_judges_where_there_is_nothing_for_them_to_read_are_refused() -> None:
     _, table, _ = settle(BRIDGE, "fake/a,fake/b", "reader")
     assert len(table.judges) == 3  # statements will do, they need no label
-    with pytest.raises(EvidenceError, match=r"no text about any of safe, unsafe .*, or use a language model$"):
+    with pytest.raises(EvidenceError, match=r"no text about one of safe, unsafe .*, or use a language model$"):
         settle(replace(BRIDGE, evidence=()), "fake/a,fake/b", "reader")
 
 

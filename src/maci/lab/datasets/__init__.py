@@ -65,8 +65,9 @@ def load(name: str, folder: Path | None = None, *, seed: int = 0, options: Mappi
         return _own(Path(name), options or {}, seed)
     entry = find(name)
     chosen = entry.choose(options or {})
-    where = data_folder(folder)
-    states = entry.state(where, entry.needed(chosen))
+    needed = entry.needed(chosen)
+    where = data_folder(folder) if needed else folder or Path()  # one of a plugin may bring its items along
+    states = entry.state(where, needed)
     if missing := [state.file.path for state in states if not state.here]:
         raise InputError(
             f"{name} needs {', '.join(missing)}, not found in {where}: `maci data show {name}` says where to get it"

@@ -156,8 +156,9 @@ class Worker:
             return {entry.file.name: digest(entry.file)}
         assert entry.set is not None
         found = find(entry.set)
-        states = found.state(data_folder(self.study.folder), found.needed(found.choose(entry.options)))
-        return {state.file.path: state.sha256 for state in states}
+        if not (needed := found.needed(found.choose(entry.options))):
+            return {}
+        return {state.file.path: state.sha256 for state in found.state(data_folder(self.study.folder), needed)}
 
     def group(self, data: str, seed: int) -> TaskGroup:
         """A task with its panel and methods; the last few are kept."""

@@ -570,7 +570,7 @@ def test_labels_that_nothing_speaks_of_can_be_studied_with_their_own_texts(tmp_p
     (tmp_path / "cases.csv").write_text("context,gold\n" + rows, encoding="utf-8")
     entry = {"file": "cases.csv", "label": "tiny", "question": "Which team?"}
     methods = [{"use": "average"}]
-    with pytest.raises(EvidenceError, match=r"no text about any of team 0, team 1.*`per_label = 5`.*`evidence` column"):
+    with pytest.raises(EvidenceError, match=r"no text about one of team 0, team 1.*`per_label = 5`.*`evidence` column"):
         Worker(make_study(tmp_path, data=[entry], methods=methods)).plan()
     outcome = run(make_study(tmp_path, data=[{**entry, "per_label": 3}], methods=methods, seeds=[0]), tmp_path)
     assert outcome.progress.methods["average"].accuracy == 1.0  # one word tells them apart
