@@ -71,7 +71,7 @@ test-system: $(VENV)/.dev $(VENV)/.ray $(CLIENTS)/.done $(PEERS)/.done  ## the r
 	@$(CLIENTS)/bin/python -m pytest tests/unit/integrations/test_inspect.py
 	@$(CLIENTS)/bin/python -m pytest -m system tests/docs/test_examples.py
 	@$(CLIENTS)/bin/python -m pytest -W default tests/system/test_clients.py  # warnings of other people's code
-	@MACI_PEERS=$(PEERS)/bin/python $(BIN)/python -m pytest -m system tests/system tests/browser tests/chaos tests/docs
+	@MACI_PEERS=$(abspath $(PEERS))/bin/python $(BIN)/python -m pytest -m system tests/system tests/browser tests/chaos tests/docs
 
 test-extras: $(VENV)/.dev  ## every extra from the wheel, each in an empty environment (gigabytes)
 	@MACI_EVERY_EXTRA=1 $(BIN)/python -m pytest -m system -rs tests/system/test_packages.py
@@ -80,7 +80,7 @@ check: $(VENV)/.dev  ## lint, types, import directions
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
 bench: $(VENV)/.dev $(PEERS)/.done  ## measure; ratios side by side in one run, kept as they come (BENCH=--quick: fewer; BENCH=--show: the last table)
-	@MACI_PEERS=$(PEERS)/bin/python $(BIN)/python benchmarks/run.py $(BENCH)
+	@MACI_PEERS=$(abspath $(PEERS))/bin/python $(BIN)/python benchmarks/run.py $(BENCH)
 
 chaos: $(VENV)/.dev  ## 5,000 debates and 200 kills, beside the servers' own count (CHAOS_QUICK=1: a minute's worth)
 	@rm -f $(CHAOS_FIGURES)

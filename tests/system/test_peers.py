@@ -17,7 +17,9 @@ import pytest
 pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).parents[2]
-PYTHON = Path(os.environ.get("MACI_PEERS", ROOT / ".venv-peers" / "bin" / "python"))
+PYTHON = Path(
+    os.environ.get("MACI_PEERS", ROOT / ".venv-peers" / "bin" / "python")
+).absolute()  # it is run from other folders
 
 
 @pytest.fixture
