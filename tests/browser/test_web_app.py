@@ -74,6 +74,9 @@ def test_a_server_that_dies_in_mid_debate_loses_nothing(page: Any, panels: Path,
         first.process.wait(30)
     id, port = address.rpartition("/")[2], int(address.split(":")[2].split("/")[0])
     before = read(runs / id / "transcript.jsonl").events
+    page.goto(
+        "about:blank"
+    )  # the page of the debate would load itself again as soon as a server is there, in the middle of the next step
     with serving(runs, panels, port=port) as second:
         page.goto(second.url)
         page.click("button:has-text('Resume')")
