@@ -76,7 +76,7 @@ def test_a_server_that_dies_in_mid_debate_loses_nothing(page: Any, panels: Path,
     before = read(runs / id / "transcript.jsonl").events
     page.goto(
         "about:blank"
-    )  # the page of the debate would load itself again as soon as a server is there, in the middle of the next step
+    )  # the page of the debate would load itself again once a server is there, in the middle of the next step
     with serving(runs, panels, port=port) as second:
         page.goto(second.url)
         page.click("button:has-text('Resume')")
