@@ -263,8 +263,8 @@ class DataSet:
 
     def rows(self, folder: Path) -> int | None:
         """How many rows its main file has here; ``None``: it is not here."""
-        main = folder / self.needed(self.defaults)[0].path
-        return count_rows(main) if main.is_file() else None
+        files = self.needed(self.defaults)  # none where one of a plugin brings its items along
+        return count_rows(main) if files and (main := folder / files[0].path).is_file() else None
 
     def state(self, folder: Path, files: tuple[DataFile, ...] | None = None) -> tuple[FileState, ...]:
         """How the files here compare with those described."""
