@@ -305,20 +305,26 @@ def test_the_gate_of_a_live_debate_is_dragged_and_set_without_a_reload(page: Any
     page.click("#do-pause")
     expect(page.locator("#do-go")).to_be_visible()
     grip = page.locator(f"{shown} [data-dial=tau_crit] .tau-grip")
-    grip.scroll_into_view_if_needed()
-    box, plot = grip.bounding_box(), page.locator(f"{shown} .gate").bounding_box()
-    x = plot["x"] + plot["width"] / 2
-    page.mouse.move(x, box["y"] + box["height"] / 2)
-    page.mouse.down()
-    page.mouse.move(x, box["y"] - 30, steps=5)
-    page.mouse.up()
+    for _ in range(50):  # a paused debate still takes in what is under way, which may draw the gate again in mid-drag
+        box, plot = grip.bounding_box(), page.locator(f"{shown} .gate").bounding_box()
+        if box is not None and plot is not None:
+            grip.scroll_into_view_if_needed()
+            box, plot = grip.bounding_box() or box, page.locator(f"{shown} .gate").bounding_box() or plot
+            x = plot["x"] + plot["width"] / 2
+            page.mouse.move(x, box["y"] + box["height"] / 2)
+            page.mouse.down()
+            page.mouse.move(x, box["y"] - 30, steps=5)
+            page.mouse.up()
+            if page.is_checked("#tau_crit-on"):
+                break
+        page.wait_for_timeout(200)
     value = page.input_value("#tau_crit-value")
     assert float(value) > 0.3 and page.is_checked("#tau_crit-on") and not page.is_checked("#cl-on")
     page.locator("#cl-value").fill("0.9")
     expect(page.locator(f"{shown} .told")).to_contain_text("Be highly confrontational.")
     page.fill("#by", "Ana")
     page.click("#do-dials")
-    expect(page.locator("#dial-form .done")).to_contain_text("The dials will be set")
+    expect(page.locator("#dial-form .done")).to_contain_text(re.compile(r"The dials (will be|were) set"))
     page.click("#do-go")
     expect(page.locator("#p-past")).to_contain_text("Ana")
     assert page.evaluate("window.sameDocument") is True
